@@ -26,8 +26,8 @@ class Administered(EventListCheck):
 
 def in_time(rows: Iterable[Row]) -> list[Row]:
     """The client operations among the rows, in the order of their events."""
-    found = [(row, event) for row, event in rows if event.kind in CLIENT_KINDS]
-    return sorted(found, key=lambda item: (item[1].time, item[1].process, item[1].seq))
+    operations = [(row, event) for row, event in rows if event.kind in CLIENT_KINDS]
+    return sorted(operations, key=lambda item: (item[1].time, item[1].process, item[1].seq))
 
 
 def follow(possible: Possible[State, Effect], event: Event, effect: Effect) -> bool:

@@ -27,20 +27,20 @@ class Assignment(NamedTuple):
 
     @property
     def origin(self) -> tuple[int, ...]:
-        return tuple(one for one in self.replicas if one not in self.adding)
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
 
     @property
     def target(self) -> tuple[int, ...]:
-        return tuple(one for one in self.replicas if one not in self.removing)
+        return tuple(broker for broker in self.replicas if broker not in self.removing)
 
     def towards(self, target: tuple[int, ...]) -> Assignment:
         """The assignment on the way to other replicas; what an earlier reassignment was adding is forgotten."""
         origin = self.origin
-        both = target + tuple(one for one in origin if one not in target)
+        both = target + tuple(broker for broker in origin if broker not in target)
         return Assignment(
             both,
-            tuple(one for one in both if one not in origin),
-            tuple(one for one in both if one not in target),
+            tuple(broker for broker in both if broker not in origin),
+            tuple(broker for broker in both if broker not in target),
         )
 
 
@@ -80,35 +80,39 @@ def assignments(rows: Iterable[Row]) -> Assignments:
     """Follow the znodes of topics, brokers and controllers."""
     listed = list(rows)
     elections = [event.zxid or 0 for _, event in epoch_changes(listed) if is_election(event)]
-    found = Assignments({}, {}, {}, max(elections, default=-1), set())
+    state = Assignments({}, {}, {}, max(elections, default=-1), set())
     for row, event in changes(listed):
         path = event.path or ""
         if path.startswith(BROKER_IDS) and (name := path.removeprefix(BROKER_IDS)).isdecimal():
-            found.registered.pop(int(name), None)
+            state.registered.pop(int(name), None)
             if event.zk_op == "create":
-                found.registered[int(name)] = event.zxid or 0
+                state.registered[int(name)] = event.zxid or 0
         elif (topic := path.removeprefix(TOPICS)) != path and "/" not in topic:
-            _follow(found, topic, decoded(event.data), Removal(row, event.zxid or 0), event.zk_op)
-    return found
+            _follow(state, topic, decoded(event.data), Removal(row, event.zxid or 0), event.zk_op)
+    return state
 
 
 def _follow(
-    found: Assignments,
+    state: Assignments,
     topic: str,
     written: dict[int, Assignment],
     change: Removal,
     operation: str | None,
 ) -> None:
     if operation == "delete":
-        found.deleted.add(topic)
-        found.current = {tp: one for tp, one in found.current.items() if tp[0] != topic}
-        found.removals = {key: one for key, one in found.removals.items() if key[0][0] != topic}
+        state.deleted.add(topic)
+        state.current = {
+            tp: assignment for tp, assignment in state.current.items() if tp[0] != topic
+        }
+        state.removals = {
+            key: removal for key, removal in state.removals.items() if key[0][0] != topic
+        }
         return
     for partition, assignment in written.items():
-        before = found.current.get((topic, partition), Assignment(()))
+        before = state.current.get((topic, partition), Assignment(()))
         for broker in set(before.replicas).difference(assignment.replicas):
-            found.removals[(topic, partition), broker] = change
-        found.current[topic, partition] = assignment
+            state.removals[(topic, partition), broker] = change
+        state.current[topic, partition] = assignment
 
 
 def decoded(data: str | None) -> dict[int, Assignment]:
@@ -131,4 +135,4 @@ _COLUMNS = ("partitions", "adding_replicas", "removing_replicas")
 
 def _brokers(value: dict[str, Any], column: str, partition: str) -> tuple[int, ...]:
     listed = (value.get(column) or {}).get(partition) or ()
-    return tuple(one for one in listed if type(one) is int)
+    return tuple(broker for broker in listed if type(broker) is int)

@@ -39,7 +39,7 @@ from nemesis.history.events import Event, Kind
 
 UNKNOWN_BROKER_EPOCH: Final = -1
 
-Life = tuple[str, int | None]
+ProcessIncarnation = tuple[str, int | None]
 """Process and incarnation."""
 
 
@@ -78,62 +78,62 @@ class BrokerEpochFenced(EventListCheck):
 
     def _requests(self, rows: list[Row]) -> tuple[list[Finding], int]:
         """Part (a)."""
-        firsts, lives = _registrations(rows)
-        own: dict[Life, tuple[int, int]] = {}
+        firsts, incarnations = _registrations(rows)
+        own: dict[ProcessIncarnation, tuple[int, int]] = {}
         findings: list[Finding] = []
         accepted = 0
         for row, event in rows:
-            life, epoch = (event.process, event.incarnation), event.broker_epoch
+            incarnation, epoch = (event.process, event.incarnation), event.broker_epoch
             if epoch is None or epoch == UNKNOWN_BROKER_EPOCH:
                 continue
             if event.kind == Kind.BROKER_REGISTERED:
-                own[life] = (epoch, row)
+                own[incarnation] = (epoch, row)
             elif event.kind == Kind.CONTROL_REQUEST_HANDLED and succeeded(event):
                 accepted += 1
-                # Before its first registration whatever is older than that was said to an earlier life.
-                mine, mine_row = own.get(life) or firsts.get(life) or (None, None)
-                what = f"Broker {event.node} accepted {event.api or 'a control request'} for its broker epoch {epoch}"
-                other = lives.get((event.process, epoch))
-                if mine is not None and epoch < mine:
-                    sentence = f"{what}, though it registered with {mine}."
+                # Before its first registration an older epoch was sent to an earlier incarnation.
+                own_epoch, own_row = own.get(incarnation) or firsts.get(incarnation) or (None, None)
+                claim = f"Broker {event.node} accepted {event.api or 'a control request'} for its broker epoch {epoch}"
+                other = incarnations.get((event.process, epoch))
+                if own_epoch is not None and epoch < own_epoch:
+                    sentence = f"{claim}, though it registered with {own_epoch}."
                     findings.append(
-                        finding(self.name, f"broker-{event.node}", sentence, mine_row, row)
+                        finding(self.name, f"broker-{event.node}", sentence, own_row, row)
                     )
-                elif other is not None and life not in other:
-                    sentence = f"{what}, which was that of another process life."
+                elif other is not None and incarnation not in other:
+                    sentence = f"{claim}, which was that of another process life."
                     findings.append(finding(self.name, f"broker-{event.node}", sentence, row))
         return findings, accepted
 
     def _isrs(self, rows: list[Row]) -> tuple[list[Finding], int]:
         """Parts (b) and (c)."""
-        known: dict[Life, dict[int, tuple[int, int]]] = defaultdict(dict)
+        known: dict[ProcessIncarnation, dict[int, tuple[int, int]]] = defaultdict(dict)
         findings: list[Finding] = []
         committed = 0
         for row, event in rows:
-            told = known[event.process, event.incarnation]
+            known_epochs = known[event.process, event.incarnation]
             if event.kind == Kind.CONTROL_REQUEST_SENT and event.peer is not None:
                 epoch = UNKNOWN_BROKER_EPOCH if event.broker_epoch is None else event.broker_epoch
-                if epoch > told.get(event.peer, (UNKNOWN_BROKER_EPOCH, row))[0]:
-                    told[event.peer] = (epoch, row)
+                if epoch > known_epochs.get(event.peer, (UNKNOWN_BROKER_EPOCH, row))[0]:
+                    known_epochs[event.peer] = (epoch, row)
             elif event.kind == Kind.ALTER_PARTITION_HANDLED and _is_commit(event):
                 committed += 1
-                findings += self._judge_isr(row, event, told)
+                findings += self._judge_isr(row, event, known_epochs)
         return findings, committed
 
     def _judge_isr(
-        self, row: int, event: Event, told: dict[int, tuple[int, int]]
+        self, row: int, event: Event, known_epochs: dict[int, tuple[int, int]]
     ) -> Iterator[Finding]:
         tp = tp_name(event.topic, event.partition)
         did = f"Broker {event.node} committed ISR {list(event.isr or ())} of {tp}"
-        if event.peer in told and (event.broker_epoch or 0) < told[event.peer][0]:
-            newer, newer_row = told[event.peer]
+        if event.peer in known_epochs and (event.broker_epoch or 0) < known_epochs[event.peer][0]:
+            newer, newer_row = known_epochs[event.peer]
             sentence = (
                 f"{did} for broker {event.peer} with broker epoch {event.broker_epoch}, though it knew that it had "
                 f"registered with {newer}."
             )
             yield finding(self.name, tp, sentence, newer_row, row)
         for member, epoch in zip(event.isr or (), event.isr_epochs or (), strict=False):
-            newer, newer_row = told.get(member, (UNKNOWN_BROKER_EPOCH, row))
+            newer, newer_row = known_epochs.get(member, (UNKNOWN_BROKER_EPOCH, row))
             if UNKNOWN_BROKER_EPOCH < epoch < newer:
                 sentence = (
                     f"{did} with broker {member} as it was under broker epoch {epoch}, though it knew that it had "
@@ -144,16 +144,18 @@ class BrokerEpochFenced(EventListCheck):
 
 def _registrations(
     rows: Iterable[Row],
-) -> tuple[dict[Life, tuple[int, int]], dict[tuple[str, int], set[Life]]]:
-    """Return life → (its first broker epoch, row), and (process, broker epoch) → the lives that registered with it."""
-    firsts: dict[Life, tuple[int, int]] = {}
-    lives: dict[tuple[str, int], set[Life]] = defaultdict(set)
+) -> tuple[
+    dict[ProcessIncarnation, tuple[int, int]], dict[tuple[str, int], set[ProcessIncarnation]]
+]:
+    """Return incarnation → (first broker epoch, row), and (process, broker epoch) → the incarnations with it."""
+    firsts: dict[ProcessIncarnation, tuple[int, int]] = {}
+    incarnations: dict[tuple[str, int], set[ProcessIncarnation]] = defaultdict(set)
     for row, event in rows:
         if event.kind == Kind.BROKER_REGISTERED and event.broker_epoch is not None:
-            life = (event.process, event.incarnation)
-            firsts.setdefault(life, (event.broker_epoch, row))
-            lives[event.process, event.broker_epoch].add(life)
-    return firsts, lives
+            incarnation = (event.process, event.incarnation)
+            firsts.setdefault(incarnation, (event.broker_epoch, row))
+            incarnations[event.process, event.broker_epoch].add(incarnation)
+    return firsts, incarnations
 
 
 def _is_commit(event: Event) -> bool:

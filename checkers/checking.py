@@ -38,7 +38,7 @@ def check(
     started = time.monotonic()
     opened = history if isinstance(history, History) else open_history(history)
     spark = context(spark_master) if engine == "spark" else None
-    decided = {one.name: one for checker in checkers for one in checker.properties()}
+    decided = {declared.name: declared for checker in checkers for declared in checker.properties()}
     results = _explain(opened, run_checks(opened.row_groups, checkers, spark), decided)
     verdicts = [result.verdict for result in results]
     verdicts += [Verdict.UNKNOWN] * len(opened.problems)
@@ -71,8 +71,10 @@ def _explain(
     def explained(finding: Finding) -> Finding:
         proof = tuple(events.get(event.get(PROOF_ROW, -1), event) for event in finding.events)
         in_force = finding.faults or faults.during(proof)
-        whole = msgspec.structs.replace(finding, events=proof, faults=in_force)
-        return msgspec.structs.replace(whole, steps=explain(whole, decided.get(finding.property)))
+        complete = msgspec.structs.replace(finding, events=proof, faults=in_force)
+        return msgspec.structs.replace(
+            complete, steps=explain(complete, decided.get(finding.property))
+        )
 
     return [
         msgspec.structs.replace(result, findings=_by_time(map(explained, result.findings)))

@@ -98,7 +98,7 @@ class SingleController(EventListCheck):
         self, epoch: int, actors: Actors, granted: dict[int, Row], owners: dict[int, int]
     ) -> list[Finding]:
         first, first_row = min(
-            ((who, row) for who, (row, _) in actors.items()), key=lambda item: item[1]
+            ((actor, row) for actor, (row, _) in actors.items()), key=lambda item: item[1]
         )
         if epoch not in granted:
             if not granted:
@@ -113,22 +113,23 @@ class SingleController(EventListCheck):
             return [unproved, *self._rivals(epoch, actors)]
         grant_row, grant = granted[epoch]
         owner = owners.get(grant.session) if grant.session is not None else None
-        for who, (row, _) in sorted(actors.items(), key=lambda item: item[1]):
-            if owner is not None and who.node != owner:
-                sentence = f"Broker {who.node} acted in controller epoch {epoch}, which was granted to broker {owner}."
+        for actor, (row, _) in sorted(actors.items(), key=lambda item: item[1]):
+            if owner is not None and actor.node != owner:
+                sentence = (
+                    f"Broker {actor.node} acted in controller epoch {epoch}, which was granted to broker "
+                    f"{owner}."
+                )
                 return [finding(self.name, _key(epoch), sentence, grant_row, row)]
         return self._rivals(epoch, actors)
 
     def _rivals(self, epoch: int, actors: Actors) -> list[Finding]:
         """More than one broker, or more than one life of a broker, acted in the epoch."""
-        by_row = sorted((row, who) for who, (row, _) in actors.items())
-        for (row, who), (other_row, other) in pairwise(by_row):
-            if who.node != other.node:
-                sentence = f"Brokers {who.node} and {other.node} both acted as controller in epoch {epoch}."
-            elif -1 not in (who.incarnation, other.incarnation):
-                sentence = (
-                    f"Two process lives of broker {who.node} acted as controller in epoch {epoch}."
-                )
+        by_row = sorted((row, actor) for actor, (row, _) in actors.items())
+        for (row, actor), (other_row, other) in pairwise(by_row):
+            if actor.node != other.node:
+                sentence = f"Brokers {actor.node} and {other.node} both acted as controller in epoch {epoch}."
+            elif -1 not in (actor.incarnation, other.incarnation):
+                sentence = f"Two process lives of broker {actor.node} acted as controller in epoch {epoch}."
             else:
                 continue
             return [finding(self.name, _key(epoch), sentence, row, other_row)]
@@ -150,9 +151,9 @@ def _acts(rows: list[Row], owners: dict[int, int]) -> dict[int, Actors]:
 
     def add(epoch: int | None, node: int | None, incarnation: int, row: int) -> None:
         if epoch is not None and node is not None:
-            who = Actor(node, incarnation)
-            first, count = acts[epoch].get(who, (row, 0))
-            acts[epoch][who] = (first, count + 1)
+            actor = Actor(node, incarnation)
+            first, count = acts[epoch].get(actor, (row, 0))
+            acts[epoch][actor] = (first, count + 1)
 
     for row, event in rows:
         if event.kind in _ACTS:
@@ -231,16 +232,16 @@ class StaleControllerFenced(EventListCheck):
             if event.kind != Kind.CONTROL_REQUEST_HANDLED or epoch is None or not succeeded(event):
                 continue
             accepted += 1
-            life = (event.process, event.incarnation)
-            top, top_row = highest.get(life, (epoch, row))
+            incarnation = (event.process, event.incarnation)
+            top, top_row = highest.get(incarnation, (epoch, row))
             if epoch < top:
                 sentence = (
                     f"Broker {event.node} accepted {event.api or 'a control request'} of controller epoch {epoch} "
                     f"after it had accepted epoch {top}."
                 )
                 findings.append(finding(self.name, f"broker-{event.node}", sentence, top_row, row))
-            if epoch > top or life not in highest:
-                highest[life] = (epoch, row)
+            if epoch > top or incarnation not in highest:
+                highest[incarnation] = (epoch, row)
         return findings, accepted
 
     def _writes(self, rows: list[Row]) -> tuple[list[Finding], int]:
@@ -253,7 +254,7 @@ class StaleControllerFenced(EventListCheck):
             writes += 1
             event = change.event
             writer = owners.get(event.session) if event.session is not None else None
-            while passed < len(grants) and _order(grants[passed][1]) < _order(event):
+            while passed < len(grants) and _zxid_and_seq(grants[passed][1]) < _zxid_and_seq(event):
                 passed += 1
             if not change.changes_leadership and writer == event.leader:
                 continue
@@ -283,7 +284,7 @@ class StaleControllerFenced(EventListCheck):
         return findings, writes
 
 
-def _order(event: Event) -> tuple[int, int]:
+def _zxid_and_seq(event: Event) -> tuple[int, int]:
     return (event.zxid or 0, event.seq)
 
 

@@ -54,10 +54,10 @@ Effect = tuple[str, int]
 
 def after(partitions: int, effect: Effect) -> frozenset[int]:
     """Return what may come of it: how many partitions a topic then has, 0 if it is absent."""
-    what, count = effect
-    if what == CREATE:
+    operation, count = effect
+    if operation == CREATE:
         return frozenset({count} if partitions == ABSENT else ())
-    if what == GROW:
+    if operation == GROW:
         return frozenset({count} if ABSENT < partitions < count else ())
     return frozenset({ABSENT})
 
@@ -118,18 +118,18 @@ class Deletion(Administered):
         for row, event in in_time(rows):
             if event.topic is not None:
                 names[event.topic].tell(row, event)
-        seen, znodes = end_state.end_state(rows), _znodes(rows)
-        findings = [*seen.doubts(self.name)]
+        observed, znodes = end_state.end_state(rows), _znodes(rows)
+        findings = [*observed.doubts(self.name)]
         for topic, name in sorted(names.items()):
-            findings += self._told_the_impossible(topic, name)
-            findings += self._not_as_asked(topic, name, seen, znodes)
-        findings += self._left_behind(names, seen, znodes)
+            findings += self._impossible_answers(topic, name)
+            findings += self._not_as_asked(topic, name, observed, znodes)
+        findings += self._left_behind(names, observed, znodes)
         findings += self._same_id(znodes)
         findings += self._unasked(znodes)
-        checked = 0 if seen.partitions is None else len(names)
+        checked = 0 if observed.partitions is None else len(names)
         return conclude(DELETION, checked=checked, findings=findings)
 
-    def _told_the_impossible(self, topic: str, name: Name) -> Iterator[Finding]:
+    def _impossible_answers(self, topic: str, name: Name) -> Iterator[Finding]:
         for row, event in name.impossible:
             sentence = (
                 f"{event.process} was told that {event.f} of {topic} succeeded, which cannot be."
@@ -137,32 +137,30 @@ class Deletion(Administered):
             yield finding(self.name, topic, sentence, row)
 
     def _not_as_asked(
-        self, topic: str, name: Name, seen: EndState, znodes: Znodes
+        self, topic: str, name: Name, observed: EndState, znodes: Znodes
     ) -> Iterator[Finding]:
-        if seen.partitions is None:
+        if observed.partitions is None:
             return
-        there = {tp: row for tp, (row, _) in seen.partitions.items() if tp[0] == topic}
+        there = {tp: row for tp, (row, _) in observed.partitions.items() if tp[0] == topic}
         count = ABSENT if znodes.is_marked(topic) else len(there)
         possible = name.possible.states()
         if count not in possible:
             last = None if name.last is None else name.last[0]
-            allowed = " or ".join(_described(one) for one in sorted(possible))
+            allowed = " or ".join(_described(partitions) for partitions in sorted(possible))
             sentence = f"At the end {topic} {_described(count)}; after what clients were told it {allowed}."
             yield finding(self.name, topic, sentence, last, *list(there.values())[:1])
 
     def _left_behind(
-        self, names: Iterable[str], seen: EndState, znodes: Znodes
+        self, names: Iterable[str], observed: EndState, znodes: Znodes
     ) -> Iterator[Finding]:
         """What speaks of partitions that do not exist."""
         known = set(names)
-        for what, by_broker in ("keeps a log of", seen.logs), ("tells of", seen.metadata):
-            for node, told in sorted(by_broker.items()):
-                for tp, (row, _) in sorted(told.items()):
-                    if tp[0] in known and tp not in (seen.partitions or {}):
+        for phrase, by_broker in ("keeps a log of", observed.logs), ("tells of", observed.metadata):
+            for node, partitions in sorted(by_broker.items()):
+                for tp, (row, _) in sorted(partitions.items()):
+                    if tp[0] in known and tp not in (observed.partitions or {}):
                         deletion = znodes.deleted.get(tp[0])
-                        sentence = (
-                            f"At the end broker-{node} {what} {tp_name(*tp)}, which does not exist."
-                        )
+                        sentence = f"At the end broker-{node} {phrase} {tp_name(*tp)}, which does not exist."
                         proof = None if deletion is None else deletion[0]
                         yield finding(self.name, tp[0], sentence, proof, row)
         for path, (row, event) in sorted(znodes.existing.items()):
@@ -189,23 +187,23 @@ class Deletion(Administered):
 
 
 def _znodes(rows: Iterable[Row]) -> Znodes:
-    found = Znodes()
+    znodes = Znodes()
     for row, event in changes(rows):
         path = event.path or ""
         if not _topic_of(path):
             continue
         is_topic = path == TOPICS + _topic_of(path)
         if event.zk_op == "delete":
-            found.existing.pop(path, None)
+            znodes.existing.pop(path, None)
             if is_topic:
-                found.deleted[_topic_of(path)] = (row, event)
-                if not found.is_marked(_topic_of(path)):
-                    found.unasked.append((row, event))
+                znodes.deleted[_topic_of(path)] = (row, event)
+                if not znodes.is_marked(_topic_of(path)):
+                    znodes.unasked.append((row, event))
         elif event.zk_op == "create":
-            found.existing[path] = (row, event)
+            znodes.existing[path] = (row, event)
             if is_topic and event.topic_id is not None:
-                found.ids[event.topic_id].append((row, event))
-    return found
+                znodes.ids[event.topic_id].append((row, event))
+    return znodes
 
 
 def _topic_of(path: str) -> str:

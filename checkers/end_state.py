@@ -47,25 +47,27 @@ class EndState:
 
 def end_state(rows: Iterable[Row]) -> EndState:
     """Gather the end-state events among these rows."""
-    found = EndState()
+    state = EndState()
     for row, event in rows:
         if event.kind != Kind.END_STATE:
             continue
         if not succeeded(event):
-            found.unseen.append((row, event))
+            state.unseen.append((row, event))
             continue
-        told = _told_by(found, event.source, event.node)
+        partitions = _partitions_of(state, event.source, event.node)
         if event.topic is not None and event.partition is not None:
-            told[event.topic, event.partition] = (row, event)
-    return found
+            partitions[event.topic, event.partition] = (row, event)
+    return state
 
 
-def _told_by(found: EndState, what: str | None, node: int | None) -> dict[TopicPartition, Row]:
-    if what == ZOOKEEPER or node is None:
-        if found.partitions is None:
-            found.partitions = {}
-        return found.partitions
-    return (found.metadata if what == METADATA else found.logs).setdefault(node, {})
+def _partitions_of(
+    state: EndState, source: str | None, node: int | None
+) -> dict[TopicPartition, Row]:
+    if source == ZOOKEEPER or node is None:
+        if state.partitions is None:
+            state.partitions = {}
+        return state.partitions
+    return (state.metadata if source == METADATA else state.logs).setdefault(node, {})
 
 
 def _whose(node: int | None) -> str:

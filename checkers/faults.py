@@ -56,29 +56,31 @@ class FaultEffect(EventListCheck):
         went_on = any(event.kind == Kind.PHASE and event.phase in AFTER_HEAL for _, event in rows)
         findings: list[Finding] = []
         for taken in steps.values():
-            findings += self._one(taken, went_on=went_on)
+            findings += self._judge_fault(taken, went_on=went_on)
         findings += self._skipped(rows)
         applied = sum(Kind.FAULT_APPLIED in taken for taken in steps.values())
         return conclude(FAULT_EFFECT, checked=applied, findings=findings)
 
-    def _one(self, taken: dict[str, Row], *, went_on: bool) -> list[Finding]:
+    def _judge_fault(self, taken: dict[str, Row], *, went_on: bool) -> list[Finding]:
         applied, healed = taken.get(Kind.FAULT_APPLIED), taken.get(Kind.FAULT_HEALED)
         invoked = taken.get(Kind.FAULT_INVOKE)
         if applied is None:
             if invoked is None or Kind.FAULT_SKIPPED in taken:
                 return []
             return [self._unknown(invoked, "was begun, but whether it struck is not recorded")]
-        found = []
+        findings = []
         for row, event in (applied, healed or applied):
             if (reason := _lost(event)) is not None:
                 return [self._unknown((row, event), f"failed by itself: {reason}")]
         if applied[1].effect != MEASURED:
-            found.append(self._unknown(applied, "was applied without a measured effect"))
+            findings.append(self._unknown(applied, "was applied without a measured effect"))
         if healed is not None and healed[1].effect != VERIFIED:
-            found.append(self._unknown(healed, "was undone, but nobody could see that it was gone"))
+            findings.append(
+                self._unknown(healed, "was undone, but nobody could see that it was gone")
+            )
         if healed is None and went_on:
-            found.append(self._unknown(applied, "was never healed though the run went on"))
-        return found
+            findings.append(self._unknown(applied, "was never healed though the run went on"))
+        return findings
 
     def _skipped(self, rows: list[Row]) -> list[Finding]:
         skipped: dict[str, list[int]] = defaultdict(list)
@@ -92,18 +94,18 @@ class FaultEffect(EventListCheck):
             finding(
                 self.name,
                 fault,
-                f"{len(found)} of {planned[fault]} faults of kind {fault} were skipped: "
+                f"{len(skipped_rows)} of {planned[fault]} faults of kind {fault} were skipped: "
                 "no target was found in time, or another fault held it.",
-                *found[:3],
+                *skipped_rows[:3],
                 verdict=Verdict.UNKNOWN,
             )
-            for fault, found in skipped.items()
-            if len(found) > MAX_SKIPPED_SHARE * planned[fault]
+            for fault, skipped_rows in skipped.items()
+            if len(skipped_rows) > MAX_SKIPPED_SHARE * planned[fault]
         ]
 
-    def _unknown(self, proved_by: Row, what: str) -> Finding:
+    def _unknown(self, proved_by: Row, problem: str) -> Finding:
         row, event = proved_by
-        sentence = f"{_name(event)} {what}."
+        sentence = f"{_name(event)} {problem}."
         return finding(self.name, _name(event), sentence, row, verdict=Verdict.UNKNOWN)
 
 

@@ -67,8 +67,10 @@ class LeaderEpochGrows(EventListCheck):
             checked += 1
             if change.previous is not None:
                 findings += self._committed(change)
-        views, seen = self._views(rows)
-        return conclude(LEADER_EPOCH_GROWS, checked=checked + seen, findings=findings + views)
+        views, judged_views = self._views(rows)
+        return conclude(
+            LEADER_EPOCH_GROWS, checked=checked + judged_views, findings=findings + views
+        )
 
     def _committed(self, change: znodes.StateChange) -> list[Finding]:
         now, before = change.event, change.previous
@@ -164,11 +166,11 @@ def _firsts(is_act: Mask, epochs: Numbers, nodes: Numbers) -> Numbers:
         if len(firsts) == FEW_LEADERS:
             others = np.flatnonzero(left)
             pairs = np.stack([epochs[others], nodes[others]])
-            places = np.unique(pairs, axis=1, return_index=True)[1]
-            return np.concatenate([firsts, others[np.sort(places)]])
-        at = int(left.argmax())
-        firsts.append(at)
-        left &= (nodes != nodes[at]) | (epochs != epochs[at])
+            indices = np.unique(pairs, axis=1, return_index=True)[1]
+            return np.concatenate([firsts, others[np.sort(indices)]])
+        index = int(left.argmax())
+        firsts.append(index)
+        left &= (nodes != nodes[index]) | (epochs != epochs[index])
     return np.array(firsts, dtype=np.int64)
 
 

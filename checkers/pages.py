@@ -99,7 +99,7 @@ def properties_page() -> str:
     for workload, checks in FOREIGN.items():
         lines += ["", f"### {workload}", "", "| property | promise | checked | `unknown` |"]
         lines.append("|---|---|---|---|")
-        for decided in (one for check_ in checks for one in check_.properties()):
+        for decided in (declared for check_ in checks for declared in check_.properties()):
             lines.append(
                 f"| {decided.name} | {decided.promise} | {decided.unit} | {decided.unknown} |"
             )
@@ -110,7 +110,9 @@ def properties_page() -> str:
             lines.append(
                 f"* smallest break of {decided.name}: {sentence} ([all](findings.md#{anchor}))"
             )
-        sources = dict.fromkeys(one.source for check_ in checks for one in check_.properties())
+        sources = dict.fromkeys(
+            declared.source for check_ in checks for declared in check_.properties()
+        )
         lines += [f"* source: {source}" for source in sources]
     return "\n".join(lines) + "\n"
 

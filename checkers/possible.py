@@ -97,13 +97,15 @@ class Possible(Generic[State, Effect]):
         self._required[bit] = effect
         if not changes_state:
             self._settling[bit] = effect
-            self._reached = {self._settled(*one): None for one in self._reached}
+            self._reached = {self._settled(*configuration): None for configuration in self._reached}
 
     def succeeded(self, operation: Operation) -> bool:
         """Return whether that is possible at all; if it is not, what is known is as if it had not been said."""
         bit = self._bits[operation]
         kept = {(state, done): None for state, done in self._reached if done & bit}
-        others = {one: None for one in self._reached if one not in kept}
+        others = {
+            configuration: None for configuration in self._reached if configuration not in kept
+        }
         kept.update(self._explored(others, bit, self._helpful())[1])
         reached = self._undominated(kept) if kept else list(self._reached)
         self._forget(operation, self._without_used_up(reached))
@@ -162,22 +164,24 @@ class Possible(Generic[State, Effect]):
         self, start: Iterable[tuple[State, int]], until: int, in_doubt: Collection[Effect]
     ) -> tuple[dict[tuple[State, int], None], dict[tuple[State, int], None]]:
         """What can be reached by effects that are under way, in doubt or loose: (without ``until``, just after it)."""
-        found = dict.fromkeys(start)
+        reached = dict.fromkeys(start)
         ended: dict[tuple[State, int], None] = {}
         used: dict[tuple[State, int], list[int]] = {}
-        todo = deque(found)
+        todo = deque(reached)
         while todo:
             state, done = todo.popleft()
             for bit, effect in self._choices(done, in_doubt):
                 for after in self._apply(state, effect):
-                    one = self._settled(after, done | bit)
-                    if one[1] & until:
-                        ended[one] = None
-                    elif one not in found and not self._is_dominated(one, used):
+                    configuration = self._settled(after, done | bit)
+                    if configuration[1] & until:
+                        ended[configuration] = None
+                    elif configuration not in reached and not self._is_dominated(
+                        configuration, used
+                    ):
                         self._count()
-                        found[one] = None
-                        todo.append(one)
-        return found, ended
+                        reached[configuration] = None
+                        todo.append(configuration)
+        return reached, ended
 
     def _choices(self, done: int, in_doubt: Collection[Effect]) -> Iterator[tuple[int, Effect]]:
         """The effects that may come about next, each with its bit."""
@@ -199,23 +203,29 @@ class Possible(Generic[State, Effect]):
         return state, done
 
     def _is_dominated(
-        self, one: tuple[State, int], used: dict[tuple[State, int], list[int]]
+        self, configuration: tuple[State, int], used: dict[tuple[State, int], list[int]]
     ) -> bool:
         """Whether another like it has used fewer of the operations that need never happen. Notes it if not."""
         if not self._optional_bits:
             return False
-        state, done = one
-        mine = done & self._optional_bits
+        state, done = configuration
+        used_bits = done & self._optional_bits
         others = used.setdefault((state, done & ~self._optional_bits), [])
-        if any(other & mine == other for other in others):
+        if any(other & used_bits == other for other in others):
             return True
-        others.append(mine)
+        others.append(used_bits)
         return False
 
     def _undominated(self, reached: Iterable[tuple[State, int]]) -> list[tuple[State, int]]:
-        fewest_first = sorted(reached, key=lambda one: (one[1] & self._optional_bits).bit_count())
+        fewest_first = sorted(
+            reached, key=lambda configuration: (configuration[1] & self._optional_bits).bit_count()
+        )
         used: dict[tuple[State, int], list[int]] = {}
-        return [one for one in fewest_first if not self._is_dominated(one, used)]
+        return [
+            configuration
+            for configuration in fewest_first
+            if not self._is_dominated(configuration, used)
+        ]
 
     def _count(self) -> None:
         self._tried += 1

@@ -68,10 +68,10 @@ def _struck(events: list[Event]) -> Iterator[tuple[int, int]]:
 
 
 def _by_broker(pairs: Iterable[tuple[int, int]]) -> Times:
-    found: Times = {}
+    times: Times = {}
     for broker, time in pairs:
-        found[broker] = (*found.get(broker, ()), time)
-    return found
+        times[broker] = (*times.get(broker, ()), time)
+    return times
 
 
 def _join(a: Times, b: Times) -> Times:

@@ -48,13 +48,13 @@ class Readings:
         zxid = change.event.zxid or 0
         before = change.previous
         known = 0 if before is None else before.zxid or 0
-        seen = [known]
+        known_zxids = [known]
         for epoch, granted_at in self._grants:
             if epoch == change.event.controller_epoch and granted_at < zxid:
-                seen.append(granted_at)
+                known_zxids.append(granted_at)
         members = (before.isr if before is not None else None) or ()
         ends = (self._end(member, known, zxid) for member in members)
-        return max([*seen, *(ended_at for ended_at in ends if ended_at is not None)])
+        return max([*known_zxids, *(ended_at for ended_at in ends if ended_at is not None)])
 
     def _end(self, broker: int, after: int, before: int) -> int | None:
         """When the registration that stood at ``after`` ended; None if it did not, or says nothing of the replica."""
@@ -71,8 +71,8 @@ class Readings:
 
 def _broker(data: str | None) -> int | None:
     try:
-        found: Any = msgspec.json.decode(data or "null")
+        decoded: Any = msgspec.json.decode(data or "null")
     except msgspec.DecodeError:
         return None
-    broker = found.get("broker") if isinstance(found, dict) else None
+    broker = decoded.get("broker") if isinstance(decoded, dict) else None
     return broker if type(broker) is int else None

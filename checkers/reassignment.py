@@ -55,12 +55,12 @@ Effect = tuple[str, tuple[int, ...]]
 
 def after(assignment: Assignment, effect: Effect) -> frozenset[Assignment]:
     """Return what may come of it."""
-    what, replicas = effect
-    if what == MOVE:
+    operation, replicas = effect
+    if operation == MOVE:
         return frozenset({assignment.towards(replicas)})
     if not assignment.is_moving:
         return frozenset()
-    if what == CANCEL:
+    if operation == CANCEL:
         return frozenset({assignment.towards(assignment.origin)})
     return frozenset({Assignment(assignment.target)})
 
@@ -85,7 +85,7 @@ class Moves:
     def ends(self) -> list[tuple[int, ...]]:
         """Where it can be once all moves are over."""
         states = self.possible.states()
-        return sorted({one.replicas for one in states if not one.is_moving})
+        return sorted({assignment.replicas for assignment in states if not assignment.is_moving})
 
 
 def _from(assignment: Assignment) -> Possible[Assignment, Effect]:
@@ -106,26 +106,28 @@ class Reassignment(Administered):
 
     def judge(self, rows: list[Row]) -> Results:
         moves = _moves(rows)
-        seen, told = end_state.end_state(rows), assignments(rows)
+        observed, assigned = end_state.end_state(rows), assignments(rows)
         settled = {
             tp: row
-            for tp, row in (seen.partitions or {}).items()
-            if not told.current.get(tp, ANYWHERE).is_moving
+            for tp, row in (observed.partitions or {}).items()
+            if not assigned.current.get(tp, ANYWHERE).is_moving
         }
-        findings = [*seen.doubts(self.name)]
+        findings = [*observed.doubts(self.name)]
         for tp, row in sorted(settled.items()):
-            if tp[0] not in told.deleted:
+            if tp[0] not in assigned.deleted:
                 findings += self._elsewhere(tp, row, moves.get(tp))
-            findings += self._logs(tp, row, seen, told)
+            findings += self._logs(tp, row, observed, assigned)
         return conclude(REASSIGNMENT, checked=len(settled), findings=findings)
 
-    def _elsewhere(self, tp: TopicPartition, seen: Row, moves: Moves | None) -> Iterator[Finding]:
+    def _elsewhere(
+        self, tp: TopicPartition, end_row: Row, moves: Moves | None
+    ) -> Iterator[Finding]:
         if moves is None:
             return
-        row, event = seen
+        row, event = end_row
         replicas, ends = tuple(event.replicas or ()), moves.ends()
         if replicas not in ends and ANYWHERE.replicas not in ends:
-            allowed = " or ".join(str(list(one)) for one in ends)
+            allowed = " or ".join(str(list(end)) for end in ends)
             sentence = (
                 f"At the end {tp_name(*tp)} has replicas {list(replicas)}; after what was asked for it should have "
                 f"{allowed}."
@@ -133,9 +135,9 @@ class Reassignment(Administered):
             yield finding(self.name, tp_name(*tp), sentence, moves.last, row)
 
     def _logs(
-        self, tp: TopicPartition, seen: Row, end: EndState, told: Assignments
+        self, tp: TopicPartition, end_row: Row, end: EndState, assigned: Assignments
     ) -> Iterator[Finding]:
-        row, event = seen
+        row, event = end_row
         replicas = event.replicas or []
         for broker, logs in sorted(end.logs.items()):
             if broker in replicas and tp not in logs:
@@ -144,18 +146,18 @@ class Reassignment(Administered):
                 )
                 yield finding(self.name, tp_name(*tp), sentence, row)
             elif broker not in replicas and tp in logs:
-                yield self._left(tp, broker, row, logs[tp][0], told)
+                yield self._left(tp, broker, row, logs[tp][0], assigned)
 
     def _left(
-        self, tp: TopicPartition, broker: int, row: int, log: int, told: Assignments
+        self, tp: TopicPartition, broker: int, row: int, log: int, assigned: Assignments
     ) -> Finding:
         sentence = (
             f"At the end broker-{broker} keeps a log of {tp_name(*tp)}, of which it is no replica."
         )
-        removal = told.removals.get((tp, broker))
+        removal = assigned.removals.get((tp, broker))
         if removal is None:
             return finding(self.name, tp_name(*tp), sentence, row, log)
-        if not told.might_not_know(removal, broker):
+        if not assigned.might_not_know(removal, broker):
             return finding(self.name, tp_name(*tp), sentence, removal.row, row, log)
         sentence = f"{sentence} It may never have been told: it was away then, or its controller was deposed."
         return finding(
@@ -164,11 +166,11 @@ class Reassignment(Administered):
 
 
 def _moves(rows: Iterable[Row]) -> dict[TopicPartition, Moves]:
-    found: dict[TopicPartition, Moves] = {}
+    by_partition: dict[TopicPartition, Moves] = {}
     for row, event in in_time(rows):
         if event.topic is not None and event.partition is not None:
-            found.setdefault((event.topic, event.partition), Moves()).tell(row, event)
-    return found
+            by_partition.setdefault((event.topic, event.partition), Moves()).tell(row, event)
+    return by_partition
 
 
 REASSIGNMENT: Final = Property(

@@ -74,8 +74,10 @@ class LegalTransition(EventListCheck):
         thing = (event.topic, event.topic_id, event.partition, event.replica)
         last_row, last = states.get(thing, (None, None))
         states[thing] = (row, after)
-        what = tp if machine == "partition" else f"the replica of {tp} on broker {event.replica}"
-        who = f"Broker {event.node}, controller of epoch {event.controller_epoch}, took {what}"
+        subject = tp if machine == "partition" else f"the replica of {tp} on broker {event.replica}"
+        clause = (
+            f"Broker {event.node}, controller of epoch {event.controller_epoch}, took {subject}"
+        )
         if before not in PREVIOUS_STATES[machine].get(after, ()):
             why = "which is no legal transition"
         elif last is not None and before != last:
@@ -84,7 +86,7 @@ class LegalTransition(EventListCheck):
             why = "a state in which no term finds anything"
         else:
             return []
-        sentence = f"{who} from {before} to {after}, {why}."
+        sentence = f"{clause} from {before} to {after}, {why}."
         return [finding(self.name, tp, sentence, last_row, row)]
 
 

@@ -37,8 +37,8 @@ SETTING: Final = "unclean.leader.election.enable"
 TOPIC_CONFIGS: Final = "/config/topics/"
 FOR_EVER: Final = 2**63 - 1
 
-_TOLD: Final = frozenset({Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED})
-KINDS: Final = frozenset({*_TOLD, Kind.ELECTION_ASKED, Kind.ZNODE})
+_CONFIGURATION_KINDS: Final = frozenset({Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED})
+KINDS: Final = frozenset({*_CONFIGURATION_KINDS, Kind.ELECTION_ASKED, Kind.ZNODE})
 COLUMNS: Final = (
     *("zxid", "zk_op", "path", "data", "strategy", "step", "topic", "partition"),
     "unclean_leader_election_enable",
@@ -66,7 +66,7 @@ class Election(NamedTuple):
     process: str = ""
 
 
-class Told(NamedTuple):
+class BrokerPermission(NamedTuple):
     """A broker tells of its configuration."""
 
     time: int
@@ -93,14 +93,14 @@ class Asked(NamedTuple):
 class Permissions:
     """What a segment of a history says of unclean elections."""
 
-    told: list[Told] = field(default_factory=list)
+    broker_permissions: list[BrokerPermission] = field(default_factory=list)
     topics: dict[str, list[Setting]] = field(default_factory=dict)
     asked: dict[tuple[str, int], list[Asked]] = field(default_factory=dict)
 
     def add(self, event: Event) -> None:
         """Take in an event; one of no such kind says nothing."""
-        if event.kind in _TOLD:
-            self.told.append(Told(event.time, permission_of(event)))
+        if event.kind in _CONFIGURATION_KINDS:
+            self.broker_permissions.append(BrokerPermission(event.time, permission_of(event)))
         elif event.kind == Kind.ELECTION_ASKED:
             if event.topic is not None and event.partition is not None:
                 asked = Asked(event.time, event.process, event.step == UNCLEAN)
@@ -112,11 +112,11 @@ class Permissions:
 
     def join(self, other: Permissions) -> Permissions:
         """What both say."""
-        joined = Permissions([*self.told, *other.told])
-        for one in (self, other):
-            for topic, settings in one.topics.items():
+        joined = Permissions([*self.broker_permissions, *other.broker_permissions])
+        for permissions in (self, other):
+            for topic, settings in permissions.topics.items():
                 joined.topics[topic] = [*joined.topics.get(topic, []), *settings]
-            for partition, asked in one.asked.items():
+            for partition, asked in permissions.asked.items():
                 joined.asked[partition] = [*joined.asked.get(partition, []), *asked]
         return joined
 
@@ -140,26 +140,30 @@ class Permissions:
         return self._by_brokers(election) if None in settings else Permission.FORBIDDEN
 
     def _by_brokers(self, election: Election) -> Permission:
-        permissions = (told.permission for told in self.told if told.time <= election.time)
+        permissions = (
+            stated.permission for stated in self.broker_permissions if stated.time <= election.time
+        )
         return max(permissions, default=Permission.UNTOLD)
 
     def _settings(self, topic: str, since: int, until: int) -> set[bool | None]:
         """What the topic's own setting was, at one time or another of a segment."""
-        found: list[bool | None] = [None]
-        for setting in sorted(self.topics.get(topic, []), key=lambda one: one[:2]):
+        settings: list[bool | None] = [None]
+        for setting in sorted(self.topics.get(topic, []), key=lambda setting: setting[:2]):
             if setting.zxid > until:
                 break
             if setting.zxid <= since:
-                found = []
-            found.append(setting.enabled)
-        return set(found)
+                settings = []
+            settings.append(setting.enabled)
+        return set(settings)
 
     def _was_asked(self, topic: str, partition: int, election: Election) -> bool:
         asked = self.asked.get((topic, partition), [])
         if election.time == FOR_EVER:
-            return any(one.begins for one in asked)
+            return any(request.begins for request in asked)
         before = [
-            one for one in asked if one.time <= election.time and one.process == election.process
+            request
+            for request in asked
+            if request.time <= election.time and request.process == election.process
         ]
         return bool(before) and max(before).begins
 
@@ -172,10 +176,10 @@ def permissions(segment: Segment) -> Permissions:
 
 def permissions_in(rows: Iterable[Row]) -> Permissions:
     """Return what these events say."""
-    found = Permissions()
+    permissions = Permissions()
     for _, event in rows:
-        found.add(event)
-    return found
+        permissions.add(event)
+    return permissions
 
 
 def elections(segment: Segment) -> list[tuple[int, Election]]:
@@ -213,7 +217,7 @@ def _enabled(data: str | None) -> bool | None:
 
 def _object(text: str | None) -> dict[str, Any]:
     try:
-        found: Any = msgspec.json.decode(text or "null")
+        decoded: Any = msgspec.json.decode(text or "null")
     except msgspec.DecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}

@@ -43,12 +43,12 @@ _CHANGES = frozenset({"create", "setData", "delete"})
 
 def changes(rows: Iterable[Row]) -> list[Row]:
     """Return the committed changes of znodes, in ZooKeeper's order."""
-    found = [
+    committed = [
         (row, event)
         for row, event in rows
         if event.kind == Kind.ZNODE and event.zk_op in _CHANGES and event.path is not None
     ]
-    return sorted(found, key=lambda item: (item[1].zxid or 0, item[1].seq))
+    return sorted(committed, key=lambda item: (item[1].zxid or 0, item[1].seq))
 
 
 def epoch_changes(rows: Iterable[Row]) -> list[Row]:
@@ -116,7 +116,9 @@ def _assignment(event: Event) -> dict[int, frozenset[int]]:
         for partition, brokers in (listed if isinstance(listed, dict) else {}).items():
             if partition.isdecimal() and isinstance(brokers, list):
                 known = replicas.get(int(partition), frozenset())
-                replicas[int(partition)] = known | {one for one in brokers if type(one) is int}
+                replicas[int(partition)] = known | {
+                    broker for broker in brokers if type(broker) is int
+                }
     return replicas
 
 

@@ -17,7 +17,7 @@ def asked(time: int, f: str, outcome: str = "ok", **columns: Any) -> list[Event]
     ]
 
 
-def seen_at_the_end(
+def end_state_events(
     label: str,
     partitions: dict[str, list[int]] | None = None,
     *,

@@ -42,6 +42,6 @@ POLL_SKIP: Final = (
     history(poll(1, 0, {1: 8})),
 )
 NONMONOTONIC_SEND: Final = (history(send(1, 7, offset=5), send(3, 8, offset=4)),)
-EARLIER_LIFE_READ: Final = (
+EARLIER_INCARNATION_READ: Final = (
     history(poll(1, 0, {0: 7}), poll(7, 0, {0: 7, 1: 8}, topic_id="later")),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from nemesis.checkers.breaks.administration import asked, assigned, seen_at_the_end, topic_znode
+from nemesis.checkers.breaks.administration import asked, assigned, end_state_events, topic_znode
 from nemesis.checkers.breaks.events import TP, grant, harness, history, znode
 from nemesis.history.events import Event
 
@@ -27,9 +27,9 @@ DELETION: Final = (
     history(
         _CREATE,
         asked(3, "create-topic", partition_count=1),
-        seen_at_the_end("zookeeper", {"t_0": [1], "t_1": [1]}),
+        end_state_events("zookeeper", {"t_0": [1], "t_1": [1]}),
     ),
-    history(_CREATE, seen_at_the_end("zookeeper", {"t_0": [1, 2]})),
+    history(_CREATE, end_state_events("zookeeper", {"t_0": [1, 2]})),
     history(
         _CREATE,
         topic_znode(1),
@@ -37,8 +37,8 @@ DELETION: Final = (
         znode(6, 9, "/admin/delete_topics/t", zk_op="create"),
         topic_znode(7, zk_op="delete"),
         znode(8, 9, "/admin/delete_topics/t", zk_op="delete"),
-        seen_at_the_end("zookeeper"),
-        seen_at_the_end("logs", {"t_0": [1, 2]}, node=2),
+        end_state_events("zookeeper"),
+        end_state_events("logs", {"t_0": [1, 2]}, node=2),
     ),
     history(
         _CREATE,
@@ -47,37 +47,37 @@ DELETION: Final = (
         _DELETE,
         znode(6, 9, "/admin/delete_topics/t", zk_op="create"),
         topic_znode(7, zk_op="delete"),
-        seen_at_the_end("zookeeper"),
+        end_state_events("zookeeper"),
     ),
     history(topic_znode(1), topic_znode(2, topic="u")),
     history(topic_znode(1), topic_znode(7, zk_op="delete")),
     history(
         _CREATE,
-        seen_at_the_end("zookeeper", {"t_0": [1], "t_1": [1]}),
-        seen_at_the_end("logs", node=3, error="EIO"),
+        end_state_events("zookeeper", {"t_0": [1], "t_1": [1]}),
+        end_state_events("logs", node=3, error="EIO"),
     ),
 )
 REASSIGNMENT: Final = (
-    history(_FIRST, _MOVED, seen_at_the_end("zookeeper", {"t_0": [1, 2]})),
+    history(_FIRST, _MOVED, end_state_events("zookeeper", {"t_0": [1, 2]})),
     history(
         _FIRST,
-        seen_at_the_end("zookeeper", {"t_0": [1, 2]}),
-        seen_at_the_end("logs", {"t_0": []}, node=1),
-        seen_at_the_end("logs", node=2),
+        end_state_events("zookeeper", {"t_0": [1, 2]}),
+        end_state_events("logs", {"t_0": []}, node=1),
+        end_state_events("logs", node=2),
     ),
     history(
         assigned(1, 1, 2),
         grant(2, 9, 3, 1),
         znode(3, 8, "/brokers/ids/1", zk_op="create", node=1),
         assigned(5, 2, 3),
-        seen_at_the_end("zookeeper", {"t_0": [2, 3]}),
-        seen_at_the_end("logs", {"t_0": []}, node=1),
+        end_state_events("zookeeper", {"t_0": [2, 3]}),
+        end_state_events("logs", {"t_0": []}, node=1),
     ),
     history(
         assigned(1, 1, 2),
         assigned(5, 2, 3),
-        seen_at_the_end("zookeeper", {"t_0": [2, 3]}),
-        seen_at_the_end("logs", {"t_0": []}, node=1),
+        end_state_events("zookeeper", {"t_0": [2, 3]}),
+        end_state_events("logs", {"t_0": []}, node=1),
     ),
 )
 CONVERGENCE: Final = (

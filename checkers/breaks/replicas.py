@@ -26,13 +26,19 @@ def _files(time: int, node: int, *batches: tuple[int, int], **columns: Any) -> l
     """A log in a broker's files: its batches of one record are (offset, CRC)."""
     about: dict[str, Any] = {"process": "harness", "node": node, **TP}
     end = max((offset + 1 for offset, _ in batches), default=0)
-    told: dict[str, Any] = {"log_end_offset": end, "high_watermark": end, **columns}
-    told = {"log_start_offset": 0, "cleaner_offset": 0, "alive": True, "error": "NONE", **told}
-    log = Event(time=time, seq=time, kind="stored-log", **about, **told)
+    log_columns: dict[str, Any] = {"log_end_offset": end, "high_watermark": end, **columns}
+    log_columns = {
+        "log_start_offset": 0,
+        "cleaner_offset": 0,
+        "alive": True,
+        "error": "NONE",
+        **log_columns,
+    }
+    log = Event(time=time, seq=time, kind="stored-log", **about, **log_columns)
     stored = [
         Event(
             time=time,
-            seq=time + place,
+            seq=time + position,
             kind="stored-batch",
             offset=offset,
             last_offset=offset,
@@ -40,7 +46,7 @@ def _files(time: int, node: int, *batches: tuple[int, int], **columns: Any) -> l
             crc=crc,
             **about,
         )
-        for place, (offset, crc) in enumerate(batches, start=1)
+        for position, (offset, crc) in enumerate(batches, start=1)
     ]
     return [log, *stored]
 

@@ -40,14 +40,14 @@ def explain(finding: Finding, decided: Property | None = None) -> tuple[str, ...
         return finding.steps
     events = tuple(_event(row) for row in finding.events)
     if decided is None or decided.reason is None:
-        return tuple(_told(events))
+        return tuple(_narration(events))
     why = [decided.reason(Case(finding, events))]
     if finding.verdict is Verdict.VALID and not decided.reason_covers_excuses:
         why.append(_UNCLEAN)
-    return (*_told(events), *why)
+    return (*_narration(events), *why)
 
 
-def _told(events: tuple[Event, ...]) -> Iterator[str]:
+def _narration(events: tuple[Event, ...]) -> Iterator[str]:
     yield sentence(tell(events[0]))
     for earlier, later in pairwise(events):
         when = since(earlier, later)

@@ -79,7 +79,7 @@ def nonmonotonic_send(_: Case) -> str:
     )
 
 
-def earlier_life_read(_: Case) -> str:
+def earlier_incarnation_read(_: Case) -> str:
     return (
         "With the deletion of a topic its records go, and the next topic of that name begins empty. Such a record "
         "was kept, or written to the wrong one."

@@ -16,10 +16,10 @@ def deletion(case: Case) -> str:
     if case.is_undecided:
         return _BLIND
     znodes = [event for event in case.events if event.kind == Kind.ZNODE]
-    seen = case.first_of(Kind.END_STATE)
-    if seen is None and len(znodes) == len(case.events):
+    end_state = case.first_of(Kind.END_STATE)
+    if end_state is None and len(znodes) == len(case.events):
         return _znodes(case)
-    if seen is not None and seen.node is not None:
+    if end_state is not None and end_state.node is not None:
         return "ZooKeeper has no such partition at the end: who still has it, or tells of it, missed its deletion."
     return (
         "What clients were told leaves only some states possible, whatever may have come of the operations that "

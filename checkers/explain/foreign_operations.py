@@ -20,9 +20,9 @@ _ANSWERED: Final = frozenset({"read", "dequeue", "drain"})
 FUNCTIONS: Final = _ANSWERED | {"write", "cas", "acquire", "release", "add", "enqueue", "txn"}
 
 
-def told_elsewhere(event: Event) -> str:
+def foreign_operation(event: Event) -> str:
     """Return the clause of an operation of one of ``FUNCTIONS``."""
-    return _TOLD[event.kind](event)
+    return _CLAUSES[event.kind](event)
 
 
 def client(event: Event) -> str:
@@ -36,29 +36,29 @@ def error(event: Event) -> str:
 
 
 def _invoked(event: Event) -> str:
-    return f"{client(event)} began {_what(event)}"
+    return f"{client(event)} began {_operation(event)}"
 
 
 def _ok(event: Event) -> str:
     if event.f == "txn":
-        return f"{client(event)} was told that {_what(event)} had been committed"
+        return f"{client(event)} was told that {_operation(event)} had been committed"
     if event.f not in _ANSWERED:
-        return f"{client(event)} was told that {_what(event)} had succeeded"
+        return f"{client(event)} was told that {_operation(event)} had succeeded"
     answer = "nil" if event.value is None else str(event.value)
     if event.values is not None:
         answer = _elements(event.values)
-    return f"{client(event)} was told {answer} by {_what(event)}"
+    return f"{client(event)} was told {answer} by {_operation(event)}"
 
 
 def _failed(event: Event) -> str:
-    return f"{_what(event)} by {client(event)} certainly failed{error(event)}"
+    return f"{_operation(event)} by {client(event)} certainly failed{error(event)}"
 
 
 def _unknown(event: Event) -> str:
-    return f"what came of {_what(event)} by {client(event)} is unknown{error(event)}"
+    return f"what came of {_operation(event)} by {client(event)} is unknown{error(event)}"
 
 
-def _what(event: Event) -> str:
+def _operation(event: Event) -> str:
     if event.f == "txn":
         micros = list(islice(_micros(event.micro_operations or []), SHOWN + 1))
         more = ", …" if len(micros) > SHOWN else ""
@@ -73,12 +73,12 @@ def _what(event: Event) -> str:
 
 def _micros(flat: list[int]) -> Iterator[str]:
     """The micro-operations of a transaction: code, key, how many elements (−1: not known), elements."""
-    at = 0
-    while at + 3 <= len(flat):
-        code, key, count = flat[at : at + 3]
-        at += 3
-        elements = flat[at : at + max(count, 0)]
-        at += len(elements)
+    index = 0
+    while index + 3 <= len(flat):
+        code, key, count = flat[index : index + 3]
+        index += 3
+        elements = flat[index : index + max(count, 0)]
+        index += len(elements)
         if code != _READ:
             yield f"write {_elements(elements)} to key {key}"
         elif count < 0:
@@ -94,6 +94,6 @@ def _elements(elements: list[int]) -> str:
     return f"{omitted}{', '.join(map(str, elements[-SHOWN:]))}"
 
 
-_TOLD: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
+_CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
     {Kind.INVOKE: _invoked, Kind.OK: _ok, Kind.FAIL: _failed, Kind.INFO: _unknown}
 )

@@ -34,13 +34,13 @@ def one_leader_per_epoch(case: Case) -> str:
     last = case.events[-1]
     named = case.first_of(Kind.ZNODE)
     if named is not None:
-        who = (
+        leader = (
             "nobody"
             if named.leader in (None, NO_LEADER)
             else f"broker {named.leader} and nobody else"
         )
         return (
-            f"In leader epoch {last.leader_epoch} {who} may lead: what broker {last.node} writes or acknowledges "
+            f"In leader epoch {last.leader_epoch} {leader} may lead: what broker {last.node} writes or acknowledges "
             "there, the others do not have to keep."
         )
     if len(case.events) > 1:

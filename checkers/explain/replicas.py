@@ -63,14 +63,14 @@ def leader_completeness(case: Case) -> str:
     if lead is None or promise is None:
         return "What is committed in one leader epoch must be in the log of every later leader."
     end = _committed_below(promise)
-    lacks = (
+    shortfall = (
         f"Broker {lead.node} began with a log up to {lead.log_end_offset}"
         if (lead.log_end_offset or 0) < end
         else f"Broker {lead.node}'s log is long enough, but has records of other leader epochs there"
     )
     return (
         f"All below {end} was committed in leader epoch {promise.leader_epoch}, and had to be on every replica that "
-        f"could be elected after it. {lacks}: from now on followers cut theirs to match, and committed records are "
+        f"could be elected after it. {shortfall}: from now on followers cut theirs to match, and committed records are "
         "gone."
     )
 

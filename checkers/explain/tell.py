@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from nemesis.checkers.explain.foreign_operations import FUNCTIONS, client, error, told_elsewhere
+from nemesis.checkers.explain.foreign_operations import FUNCTIONS, client, error, foreign_operation
 from nemesis.checkers.explain.words import (
     HARNESS,
     brokers,
@@ -31,8 +31,8 @@ _MAX_READ: Final = 8
 def tell(event: Event) -> str:
     """Return the clause, in the past tense, without a capital letter or a full stop."""
     if event.topic is None and event.f in FUNCTIONS:
-        return told_elsewhere(event)
-    return _TOLD.get(event.kind, _by_name)(event)
+        return foreign_operation(event)
+    return _CLAUSES.get(event.kind, _by_name)(event)
 
 
 def since(earlier: Event, later: Event) -> str:
@@ -58,7 +58,7 @@ def _of(event: Event) -> str:
     return "everything" if event.topic is None else tp(event.topic, event.partition)
 
 
-def _who(event: Event) -> str:
+def _actor(event: Event) -> str:
     return f"broker {event.node}" if event.node is not None else event.process
 
 
@@ -66,17 +66,17 @@ def _who(event: Event) -> str:
 
 
 def _znode(event: Event) -> str:
-    who, at = f"session {event.session or 0:#x}", f"({zxid(event.zxid)})"
+    session, stamp = f"session {event.session or 0:#x}", f"({zxid(event.zxid)})"
     if event.zk_op == "delete":
-        return f"{who} deleted {event.path} {at}"
+        return f"{session} deleted {event.path} {stamp}"
     did = "created" if event.zk_op == "create" else "set"
     if event.controller_epoch is not None and event.path == "/controller_epoch":
-        return f"{who} {did} /controller_epoch to {event.controller_epoch} {at}"
+        return f"{session} {did} /controller_epoch to {event.controller_epoch} {stamp}"
     if event.leader_epoch is not None:
-        return f"{who} wrote the state of {_of(event)}: {_state(event)} {at}"
+        return f"{session} wrote the state of {_of(event)}: {_state(event)} {stamp}"
     if event.path == "/controller_epoch":
-        return f"{who} {did} /controller_epoch to {event.data!r} {at}"
-    return f"{who} {did} {event.path} {at}"
+        return f"{session} {did} /controller_epoch to {event.data!r} {stamp}"
+    return f"{session} {did} {event.path} {stamp}"
 
 
 def _state(event: Event) -> str:
@@ -89,23 +89,23 @@ def _state(event: Event) -> str:
 
 
 def _controller_elected(event: Event) -> str:
-    return f"{_who(event)} won controller epoch {event.controller_epoch}"
+    return f"{_actor(event)} won controller epoch {event.controller_epoch}"
 
 
 def _controller_failover(event: Event) -> str:
     live = f", with {brokers(event.live)} alive" if event.live is not None else ""
     return (
-        f"{_who(event)} finished its failover as controller of epoch {event.controller_epoch}{live}"
+        f"{_actor(event)} finished its failover as controller of epoch {event.controller_epoch}{live}"
     )
 
 
 def _controller_resigned(event: Event) -> str:
-    return f"{_who(event)} resigned from controller epoch {event.controller_epoch}: {event.reason}"
+    return f"{_actor(event)} resigned from controller epoch {event.controller_epoch}: {event.reason}"
 
 
 def _settings(event: Event) -> str:
     did = "started" if event.kind == Kind.BROKER_STARTED else "goes on"
-    return f"{_who(event)} {did} with min.insync.replicas={event.min_insync_replicas}"
+    return f"{_actor(event)} {did} with min.insync.replicas={event.min_insync_replicas}"
 
 
 def _broker_change(event: Event) -> str:
@@ -119,20 +119,20 @@ def _controlled_shutdown(event: Event) -> str:
 
 def _partition_metadata(event: Event) -> str:
     epoch = f"partition epoch {event.partition_epoch}"
-    return f"{_who(event)} took over the metadata of {_of(event)}: {_state(event)}, {epoch}"
+    return f"{_actor(event)} took over the metadata of {_of(event)}: {_state(event)}, {epoch}"
 
 
 def _sent(event: Event) -> str:
-    what = f"{_who(event)} sent {event.api or 'a control request'} to broker {event.peer}"
+    request = f"{_actor(event)} sent {event.api or 'a control request'} to broker {event.peer}"
     epoch = event.controller_epoch
     as_whom = f" as controller of epoch {epoch}" if epoch is not None else ""
-    return f"{what}{as_whom}{_for_epoch(event)}"
+    return f"{request}{as_whom}{_for_epoch(event)}"
 
 
 def _handled(event: Event) -> str:
     did = "accepted" if succeeded(event) else f"refused ({event.error})"
     of = f" of controller epoch {event.controller_epoch}" if event.controller_epoch else ""
-    return f"{_who(event)} {did} {event.api or 'a control request'}{of}{_for_epoch(event)}"
+    return f"{_actor(event)} {did} {event.api or 'a control request'}{of}{_for_epoch(event)}"
 
 
 def _for_epoch(event: Event) -> str:
@@ -140,7 +140,7 @@ def _for_epoch(event: Event) -> str:
 
 
 def _registered(event: Event) -> str:
-    return f"{_who(event)} registered with broker epoch {event.broker_epoch}"
+    return f"{_actor(event)} registered with broker epoch {event.broker_epoch}"
 
 
 def _leader_elected(event: Event) -> str:
@@ -159,11 +159,11 @@ def _transition(event: Event) -> str:
     moved = Transition.of(event)
     if moved is None:
         return f"controller {event.node} traced a transition of {_of(event)} without its states"
-    what = _of(event)
+    subject = _of(event)
     if moved.replica is not None:
-        what = f"the replica of {what} on broker {moved.replica}"
+        subject = f"the replica of {subject} on broker {moved.replica}"
     states = f"from {moved.from_state} to {moved.to_state}"
-    return f"controller {event.node} of epoch {moved.controller_epoch} took {what} {states}"
+    return f"controller {event.node} of epoch {moved.controller_epoch} took {subject} {states}"
 
 
 # -- replicas
@@ -171,29 +171,31 @@ def _transition(event: Event) -> str:
 
 def _become_leader(event: Event) -> str:
     log = f", with a log up to {event.log_end_offset}" if event.log_end_offset is not None else ""
-    return f"{_who(event)} became leader of {_of(event)} in leader epoch {event.leader_epoch}{log}"
+    return (
+        f"{_actor(event)} became leader of {_of(event)} in leader epoch {event.leader_epoch}{log}"
+    )
 
 
 def _become_follower(event: Event) -> str:
     whom = f" of broker {event.leader}" if event.leader is not None else ""
     epoch = f" in leader epoch {event.leader_epoch}" if event.leader_epoch is not None else ""
     log = f", with a log up to {event.log_end_offset}" if event.log_end_offset is not None else ""
-    return f"{_who(event)} became a follower{whom} for {_of(event)}{epoch}{log}"
+    return f"{_actor(event)} became a follower{whom} for {_of(event)}{epoch}{log}"
 
 
 def _append(event: Event) -> str:
-    what = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
+    batch = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
     by = "as leader " if event.role == "leader" else ""
     crc = f", CRC {event.crc}" if event.crc is not None else ""
-    return f"{_who(event)} appended {what} {by}(leader epoch {event.leader_epoch}{crc})"
+    return f"{_actor(event)} appended {batch} {by}(leader epoch {event.leader_epoch}{crc})"
 
 
 def _acknowledged(event: Event) -> str:
-    what = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
+    records = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
     asked = "acks=all" if event.acks == -1 else f"acks={event.acks}"
     return (
-        f"{_who(event)} acknowledged {what} under {asked} as leader of epoch {event.leader_epoch}, its high watermark "
-        f"being {event.high_watermark}"
+        f"{_actor(event)} acknowledged {records} under {asked} as leader of epoch {event.leader_epoch}, its high "
+        f"watermark being {event.high_watermark}"
     )
 
 
@@ -207,15 +209,15 @@ def _high_watermark(event: Event) -> str:
 
 def _truncate(event: Event) -> str:
     own = f", its own high watermark being {event.high_watermark}" if event.high_watermark else ""
-    return f"{_who(event)} cut its log of {_of(event)} down to {event.log_end_offset}{own}"
+    return f"{_actor(event)} cut its log of {_of(event)} down to {event.log_end_offset}{own}"
 
 
 def _log_loaded(event: Event) -> str:
-    return f"{_who(event)} opened its log of {_of(event)}, which {_extent(event)}"
+    return f"{_actor(event)} opened its log of {_of(event)}, which {_extent(event)}"
 
 
 def _log_dir_changed(event: Event) -> str:
-    return f"{_who(event)} went on with {_of(event)} in another log directory, where the log {_extent(event)}"
+    return f"{_actor(event)} went on with {_of(event)} in another log directory, where the log {_extent(event)}"
 
 
 def _extent(event: Event) -> str:
@@ -225,12 +227,12 @@ def _extent(event: Event) -> str:
 
 def _log_start(event: Event) -> str:
     why = f" ({event.reason})" if event.reason else ""
-    return f"{_who(event)} raised the start of its log of {_of(event)} to {event.log_start_offset}{why}"
+    return f"{_actor(event)} raised the start of its log of {_of(event)} to {event.log_start_offset}{why}"
 
 
 def _log_cleaned(event: Event) -> str:
-    what = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
-    return f"{_who(event)} compacted {what}, its high watermark being {event.high_watermark}"
+    records = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
+    return f"{_actor(event)} compacted {records}, its high watermark being {event.high_watermark}"
 
 
 def _stored_log(event: Event) -> str:
@@ -242,9 +244,9 @@ def _stored_log(event: Event) -> str:
 
 
 def _stored_batch(event: Event) -> str:
-    what = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
+    records = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
     return (
-        f"the files of broker {event.node} held {what} as a batch of leader epoch {event.leader_epoch}, CRC "
+        f"the files of broker {event.node} held {records} as a batch of leader epoch {event.leader_epoch}, CRC "
         f"{event.crc}"
     )
 
@@ -272,13 +274,13 @@ def _ok(event: Event) -> str:
 
 
 def _read(event: Event) -> str:
-    found = event.offsets or []
-    if not found:
+    read_offsets = event.offsets or []
+    if not read_offsets:
         return "nothing"
-    if len(found) > _MAX_READ:
-        return f"{len(found)} records, offsets {found[0]} to {found[-1]}"
-    word = "offset" if len(found) == 1 else "offsets"
-    return f"{word} {listed(found)} (value{'s' * (len(found) > 1)} {listed(event.values or [])})"
+    if len(read_offsets) > _MAX_READ:
+        return f"{len(read_offsets)} records, offsets {read_offsets[0]} to {read_offsets[-1]}"
+    word = "offset" if len(read_offsets) == 1 else "offsets"
+    return f"{word} {listed(read_offsets)} (value{'s' * (len(read_offsets) > 1)} {listed(event.values or [])})"
 
 
 def _failed(event: Event) -> str:
@@ -297,15 +299,15 @@ def _unknown(event: Event) -> str:
 
 
 def _operation(event: Event) -> str:
-    told = ""
+    argument = ""
     if event.partition_count is not None:
-        told = f" ({counted(event.partition_count, 'partition')})"
+        argument = f" ({counted(event.partition_count, 'partition')})"
     elif event.value is not None:
-        told = f" (value {event.value})"
+        argument = f" (value {event.value})"
     elif event.values is not None and len(event.values) <= _MAX_READ:
-        told = f" (values {listed(event.values)})"
+        argument = f" (values {listed(event.values)})"
     target = f" to {brokers(event.replicas)}" if event.replicas is not None else ""
-    return f"{event.f} of {_of(event)}{told}{target}"
+    return f"{event.f} of {_of(event)}{argument}{target}"
 
 
 def _final_read(event: Event) -> str:
@@ -330,16 +332,16 @@ def _end_state(event: Event) -> str:
 
 
 def _convergence(event: Event) -> str:
-    what = f"the check {event.check!r}"
+    check = f"the check {event.check!r}"
     if event.topic is not None or event.node is not None:
-        what += f" of {_of(event) if event.topic is not None else f'broker {event.node}'}"
+        check += f" of {_of(event) if event.topic is not None else f'broker {event.node}'}"
     when = f"{event.duration_ms:,} ms " if event.duration_ms is not None else ""
     if succeeded(event):
-        return f"{what} came true {when}after the heal"
+        return f"{check} came true {when}after the heal"
     error = event.error or ""
     if error.startswith(HARNESS):
-        return f"{what} could not be made: {error.removeprefix(HARNESS)}"
-    return f"{what} had not come true {when}after the heal: {error}"
+        return f"{check} could not be made: {error.removeprefix(HARNESS)}"
+    return f"{check} had not come true {when}after the heal: {error}"
 
 
 def _harness_lag(event: Event) -> str:
@@ -357,7 +359,7 @@ def _fault(event: Event) -> str:
     return f"{event.fault}{on} {did}"
 
 
-_TOLD: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
+_CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
     {
         Kind.ZNODE: _znode,
         Kind.CONTROLLER_ELECTED: _controller_elected,

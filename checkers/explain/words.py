@@ -47,9 +47,9 @@ def duration(nanoseconds: int) -> str:
     return f"{nanoseconds / _NS_PER_MS / 1_000:,.2f} s"
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """``1 partition``, ``2 partitions``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def sentence(words: str) -> str:

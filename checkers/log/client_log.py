@@ -290,6 +290,6 @@ EARLIER_INCARNATION_READ: Final = Property(
     unknown="No consumer read a value.",
     source="KIP-516 (topic ids).",
     check=ClientLog,
-    reason=clients.earlier_life_read,
-    breaks=breaks.EARLIER_LIFE_READ,
+    reason=clients.earlier_incarnation_read,
+    breaks=breaks.EARLIER_INCARNATION_READ,
 )

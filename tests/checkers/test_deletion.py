@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nemesis.checkers.breaks.administration import asked, seen_at_the_end, topic_znode
+from nemesis.checkers.breaks.administration import asked, end_state_events, topic_znode
 from nemesis.checkers.breaks.events import znode
 from nemesis.checkers.deletion import CREATE, DELETE, GROW, Deletion
 from nemesis.checkers.framework.model import Result, Verdict
@@ -61,13 +61,13 @@ class TestTheModel:
         self, operations: list[list[Event]], allowed: set[int]
     ) -> None:
         for count in range(4):
-            judged = result(*operations, seen_at_the_end("zookeeper", partitions(count)))
+            judged = result(*operations, end_state_events("zookeeper", partitions(count)))
             verdict = Verdict.VALID if count in allowed else Verdict.INVALID
             assert (count, judged.verdict) == (count, verdict)
             assert judged.checked == 1
 
     def test_the_finding(self) -> None:
-        assert result(CREATED, seen_at_the_end("zookeeper")).findings == (
+        assert result(CREATED, end_state_events("zookeeper")).findings == (
             finding(
                 "deletion",
                 "t",
@@ -78,31 +78,31 @@ class TestTheModel:
 
     def test_a_topic_that_is_marked_for_deletion_counts_as_absent(self) -> None:
         mark = znode(5, 9, "/admin/delete_topics/t", zk_op="create")
-        still_there = seen_at_the_end("zookeeper", partitions(2))
+        still_there = end_state_events("zookeeper", partitions(2))
         assert result(CREATED, DELETED, mark, still_there).verdict == Verdict.VALID
         assert result(CREATED, mark, still_there).verdict == Verdict.INVALID
 
     def test_a_success_that_cannot_be(self) -> None:
         again = asked(3, CREATE, partition_count=1)
-        assert sentences(CREATED, again, seen_at_the_end("zookeeper", partitions(2))) == [
+        assert sentences(CREATED, again, end_state_events("zookeeper", partitions(2))) == [
             "admin-0 was told that create-topic of t succeeded, which cannot be."
         ]
 
     def test_deleting_what_is_being_deleted_succeeds(self) -> None:
-        assert sentences(CREATED, DELETED, asked(7, DELETE), seen_at_the_end("zookeeper")) == []
+        assert sentences(CREATED, DELETED, asked(7, DELETE), end_state_events("zookeeper")) == []
 
 
 class TestWhatIsLeft:
     def test_a_log_of_what_was_deleted(self) -> None:
-        log = seen_at_the_end("logs", {"t_0": []}, node=2)
+        log = end_state_events("logs", {"t_0": []}, node=2)
         gone = topic_znode(7, zk_op="delete")
         znodes = [MARKED, gone, UNMARKED]
         judged = result(
             CREATED,
             DELETED,
             znodes,
-            seen_at_the_end("zookeeper"),
-            seen_at_the_end("logs", node=1),
+            end_state_events("zookeeper"),
+            end_state_events("logs", node=1),
             log,
         )
         assert judged.findings == (
@@ -116,14 +116,14 @@ class TestWhatIsLeft:
         )
 
     def test_a_broker_that_tells_of_what_was_deleted(self) -> None:
-        reported = seen_at_the_end("metadata", {"t_0": [1, 2]}, node=2)
-        assert sentences(CREATED, DELETED, seen_at_the_end("zookeeper"), reported) == [
+        reported = end_state_events("metadata", {"t_0": [1, 2]}, node=2)
+        assert sentences(CREATED, DELETED, end_state_events("zookeeper"), reported) == [
             "At the end broker-2 tells of t-0, which does not exist."
         ]
 
     def test_logs_of_topics_of_others_are_not_judged(self) -> None:
-        log = seen_at_the_end("logs", {"internal_0": []}, node=2)
-        assert sentences(CREATED, seen_at_the_end("zookeeper", partitions(2)), log) == []
+        log = end_state_events("logs", {"internal_0": []}, node=2)
+        assert sentences(CREATED, end_state_events("zookeeper", partitions(2)), log) == []
 
     @pytest.mark.parametrize(
         "path",
@@ -133,22 +133,24 @@ class TestWhatIsLeft:
         left = znode(2, 9, path, zk_op="create")
         incarnation = [topic_znode(1), left, MARKED, topic_znode(7, zk_op="delete")]
         incarnation += [] if path == MARK else [UNMARKED]
-        assert sentences(CREATED, DELETED, incarnation, seen_at_the_end("zookeeper")) == [
+        assert sentences(CREATED, DELETED, incarnation, end_state_events("zookeeper")) == [
             f"t was deleted, its znode {path} was not."
         ]
         deleted = znode(8, 9, path, zk_op="delete", seq=1)
-        assert sentences(CREATED, DELETED, incarnation, deleted, seen_at_the_end("zookeeper")) == []
+        assert (
+            sentences(CREATED, DELETED, incarnation, deleted, end_state_events("zookeeper")) == []
+        )
 
     def test_the_configuration_of_a_creation_that_then_failed_may_stay(self) -> None:
         incarnation = [topic_znode(1), MARKED, topic_znode(7, zk_op="delete"), UNMARKED]
         later = znode(8, 9, "/config/topics/t", zk_op="create")
-        assert sentences(CREATED, DELETED, incarnation, later, seen_at_the_end("zookeeper")) == []
+        assert sentences(CREATED, DELETED, incarnation, later, end_state_events("zookeeper")) == []
 
     def test_a_topic_id_that_comes_back(self) -> None:
         first, gone, second = topic_znode(1), topic_znode(7, zk_op="delete"), topic_znode(9)
         incarnations = [first, MARKED, gone, UNMARKED, second]
         again = asked(7, CREATE, partition_count=1)
-        end = seen_at_the_end("zookeeper", partitions(1))
+        end = end_state_events("zookeeper", partitions(1))
         assert result(CREATED, DELETED, again, incarnations, end).findings == (
             finding(
                 "deletion",
@@ -165,7 +167,7 @@ class TestWhatIsLeft:
         first = [topic_znode(1), MARKED, topic_znode(7, zk_op="delete"), UNMARKED]
         second = [topic_znode(9, topic_id="later"), topic_znode(11, zk_op="delete")]
         operations = [CREATED, asked(3, DELETE, "info"), DELETED, again]
-        assert result(*operations, first, second, seen_at_the_end("zookeeper")).findings == (
+        assert result(*operations, first, second, end_state_events("zookeeper")).findings == (
             finding(
                 "deletion", "t", "t was deleted while it was not marked for deletion.", second[1]
             ),
@@ -173,14 +175,14 @@ class TestWhatIsLeft:
         marked = znode(10, 9, MARK, zk_op="create")
         unmarked = znode(12, 9, MARK, zk_op="delete")
         assert (
-            sentences(*operations, first, second, marked, unmarked, seen_at_the_end("zookeeper"))
+            sentences(*operations, first, second, marked, unmarked, end_state_events("zookeeper"))
             == []
         )
 
 
 @pytest.mark.parametrize(
     "looked",
-    [[], seen_at_the_end("zookeeper", error="ZooKeeper does not answer the harness")],
+    [[], end_state_events("zookeeper", error="ZooKeeper does not answer the harness")],
 )
 def test_what_nobody_looked_at_is_unknown(looked: list[Event]) -> None:
     judged = result(CREATED, looked)
@@ -188,10 +190,10 @@ def test_what_nobody_looked_at_is_unknown(looked: list[Event]) -> None:
 
 
 def test_a_broker_that_did_not_say_what_it_keeps_leaves_it_unknown() -> None:
-    silent = seen_at_the_end("logs", node=3, error="CLIENT_TIMED_OUT")
-    judged = result(CREATED, seen_at_the_end("zookeeper", partitions(2)), silent)
+    silent = end_state_events("logs", node=3, error="CLIENT_TIMED_OUT")
+    judged = result(CREATED, end_state_events("zookeeper", partitions(2)), silent)
     assert judged.verdict == Verdict.UNKNOWN
-    assert sentences(CREATED, seen_at_the_end("zookeeper", partitions(2)), silent) == [
+    assert sentences(CREATED, end_state_events("zookeeper", partitions(2)), silent) == [
         "At the end logs of broker-3 could not be looked at: CLIENT_TIMED_OUT."
     ]
 
@@ -199,4 +201,4 @@ def test_a_broker_that_did_not_say_what_it_keeps_leaves_it_unknown() -> None:
 def test_sends_and_polls_are_left_out_early() -> None:
     columns: dict[str, Any] = {"value": 7, "partition": 0}
     sends = asked(1, "send", **columns)
-    assert result(sends, seen_at_the_end("zookeeper")).checked == 0
+    assert result(sends, end_state_events("zookeeper")).checked == 0

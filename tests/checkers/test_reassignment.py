@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nemesis.checkers.assignments import Assignment
-from nemesis.checkers.breaks.administration import asked, seen_at_the_end, topic_znode
+from nemesis.checkers.breaks.administration import asked, end_state_events, topic_znode
 from nemesis.checkers.breaks.events import grant, znode
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.reassignment import CANCEL, DESCRIBE, MOVE, Reassignment
@@ -31,7 +31,7 @@ def result(*events: Event | list[Event]) -> Result:
 
 
 def end(*replicas: int) -> list[Event]:
-    return seen_at_the_end("zookeeper", {"t_0": list(replicas)})
+    return end_state_events("zookeeper", {"t_0": list(replicas)})
 
 
 def assigned(zxid: int, *replicas: int, **columns: Any) -> Event:
@@ -107,7 +107,7 @@ class TestTheModel:
 class TestLogs:
     REGISTERED = znode(1, 9, "/brokers/ids/1", zk_op="create")
     WRITTEN = (assigned(2, 1, 2), assigned(5, 2, 3))
-    KEPT = seen_at_the_end("logs", {"t_0": []}, node=1)
+    KEPT = end_state_events("logs", {"t_0": []}, node=1)
 
     def test_a_broker_keeps_what_was_taken_away_from_it(self) -> None:
         over = end(2, 3)
@@ -169,7 +169,7 @@ class TestLogs:
         assert result(*history).verdict == Verdict.INVALID
 
     def test_a_log_where_no_replica_ever_was(self) -> None:
-        stray = seen_at_the_end("logs", {"t_0": []}, node=4)
+        stray = end_state_events("logs", {"t_0": []}, node=4)
         history: list[Event | list[Event]] = [
             FIRST,
             MOVED,
@@ -184,8 +184,8 @@ class TestLogs:
         judged = result(
             FIRST,
             end(1, 2),
-            seen_at_the_end("logs", {"t_0": []}, node=1),
-            seen_at_the_end("logs", node=2),
+            end_state_events("logs", {"t_0": []}, node=1),
+            end_state_events("logs", node=2),
         )
         assert [item.sentence for item in judged.findings] == [
             "At the end broker-2, a replica of t-0, has no log of it."
@@ -194,7 +194,7 @@ class TestLogs:
 
 def test_what_nobody_looked_at_is_unknown() -> None:
     assert result(FIRST, MOVED).verdict == Verdict.UNKNOWN
-    silent = seen_at_the_end("logs", node=3, error="CLIENT_TIMED_OUT")
+    silent = end_state_events("logs", node=3, error="CLIENT_TIMED_OUT")
     assert result(FIRST, end(1, 2), silent).verdict == Verdict.UNKNOWN
 
 
