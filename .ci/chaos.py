@@ -136,11 +136,11 @@ def run_seed(night: Night, seed: int) -> Outcome:
     broken = broken_properties(said) if verdict in VERDICTS.values() else last_line(complaint)
     if verdict == CRASHED:  # it may have left its cluster, which the next seed shall not meet
         subprocess.run([*NEMESIS, "clean"], stdout=subprocess.DEVNULL, check=False)
-    keep(store, night.out / f"seed-{seed}", is_whole=verdict != "valid")
+    store_run(store, night.out / f"seed-{seed}", is_whole=verdict != "valid")
     return Outcome(seed, verdict, broken, time.monotonic() - began)
 
 
-def keep(store: Path, run_directory: Path, *, is_whole: bool) -> None:
+def store_run(store: Path, run_directory: Path, *, is_whole: bool) -> None:
     """Move the store's newest run to its place, or what matters of it, and empty the store."""
     shutil.rmtree(run_directory, ignore_errors=True)
     runs = sorted((run for run in store.glob("*/*") if run.is_dir()), key=os.path.getmtime)

@@ -51,7 +51,7 @@ def main(*sizes: int) -> list[Figure]:
 
 def measure(directory: Path, shape: Shape) -> list[Figure]:
     """Make the history, read it and check it with both engines."""
-    shape = Shape(shape.count, lists=shape.lists, skews=shape.places(SKEWS))
+    shape = Shape(shape.count, lists=shape.lists, skews=shape.positions(SKEWS))
     made_apart(write, directory, shape)
     history = open_history(directory)
     checker = ListAppend(STRICT) if shape.lists else RwRegister(STRICT)

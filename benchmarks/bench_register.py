@@ -52,7 +52,7 @@ def main(*sizes: int) -> list[Figure]:
 
 def measure(directory: Path, name: str, shape: Registers) -> list[Figure]:
     """Make the history, read it and check it with both engines."""
-    shape = replace(shape, stale=shape.places(STALE))
+    shape = replace(shape, stale=shape.positions(STALE))
     made_apart(write, directory, shape)
     history = open_history(directory)
     columns = columns_of([LinearizableRegister()])

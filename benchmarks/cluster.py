@@ -138,9 +138,9 @@ def events_after(trace: Path, start: int) -> tuple[list[Event], int]:
     """Return the events of a broker after byte ``start``, whole lines only, and where the next read begins."""
     with trace.open("rb") as file:
         file.seek(start)
-        whole, _, _ = file.read().rpartition(b"\n")
-    events = [_DECODER.decode(line) for line in whole.splitlines()]
-    return events, start + len(whole) + bool(whole)
+        lines, _, _ = file.read().rpartition(b"\n")
+    events = [_DECODER.decode(line) for line in lines.splitlines()]
+    return events, start + len(lines) + bool(lines)
 
 
 @asynccontextmanager

@@ -88,7 +88,7 @@ def controllers(run: RunSeries, marks: Marks) -> Figure | None:
         )
     epochs = [*y, *(reign.epoch for reign in (*lost, *late))]
     low, high = min(epochs), max(epochs)
-    axis = {**_axis("epoch"), "range": _room(low, high), "dtick": _whole(high - low)}
+    axis = {**_axis("epoch"), "range": _room(low, high), "dtick": _tick_step(high - low)}
     return with_marks(traces, {"yaxis": axis, "height": 250}, marks)
 
 
@@ -130,7 +130,7 @@ def leader_epochs(run: RunSeries, marks: Marks) -> tuple[Figure | None, int]:
     if not traces:
         return None, 0
     highest = max(int(partition.leader_epochs.y.max()) for partition in chosen)
-    axis = {**_axis("leader epoch"), "range": [-0.2, highest + 0.4], "dtick": _whole(highest)}
+    axis = {**_axis("leader epoch"), "range": [-0.2, highest + 0.4], "dtick": _tick_step(highest)}
     layout = {"yaxis": axis, "height": 300, "showlegend": True}
     return with_marks(traces, layout, marks), len(with_elections) - len(chosen)
 
@@ -317,7 +317,7 @@ def _axis(title: str) -> dict[str, Any]:
     return {"title": {"text": title, "font": {"size": 12}, "standoff": 8}, "fixedrange": True}
 
 
-def _whole(span: int) -> int:
+def _tick_step(span: int) -> int:
     """The distance of ticks, in whole numbers, for about six of them."""
     return max(1, -(-span // 6))
 

@@ -54,7 +54,7 @@ def render(
     numbered = _numbered(outcome)
     if not info.foreign:
         numbered = _with_diagrams(numbered, history, run.origin_ns)
-    marks = Marks.of(run, _moments(outcome, run.origin_ns))
+    marks = Marks.of(run, _proof_times(outcome, run.origin_ns))
     missing = liveness(outcome, run.origin_ns, marks)
     epochs, epochs_left_out = figures.leader_epochs(run, marks)
     drawn = {
@@ -158,7 +158,7 @@ def _grouped(numbered: Iterable[Numbered]) -> list[list[Numbered]]:
     ]
 
 
-def _moments(outcome: Outcome, origin_ns: int) -> list[float]:
+def _proof_times(outcome: Outcome, origin_ns: int) -> list[float]:
     """When each broken property was first proved to be: the last timed event of its earliest finding, in seconds."""
     times_s = set()
     for result in outcome.results:

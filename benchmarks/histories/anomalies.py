@@ -21,7 +21,7 @@ from benchmarks.histories.shape import Partition
 from nemesis.history.events import Kind
 
 
-class Place(StrEnum):
+class TableKind(StrEnum):
     """Which tables of a history a spoiler is shown."""
 
     CLUSTER = "cluster"
@@ -58,15 +58,15 @@ class Injected:
     """The row that was changed, counted over the whole history."""
 
 
-Found = tuple[int, Mapping[str, Any]]
+Replacement = tuple[int, Mapping[str, Any]]
 """The row in a table, and its columns' new values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spoiler:
     property: str
-    place: Place
-    find: Callable[[pa.Table, Anomaly], Found | None]
+    table_kind: TableKind
+    find: Callable[[pa.Table, Anomaly], Replacement | None]
 
 
 class Injector:
@@ -81,13 +81,15 @@ class Injector:
         self._injected: list[Injected] = []
 
     def spoil(
-        self, table: pa.Table, position: Place, partition: Partition | None = None
+        self, table: pa.Table, position: TableKind, partition: Partition | None = None
     ) -> pa.Table:
         """Return the table, with each anomaly in it that finds its row there."""
         left = []
         for anomaly, spoiler in self._waiting:
             is_here = partition is None or partition.number == anomaly.partition
-            match = spoiler.find(table, anomaly) if is_here and spoiler.place is position else None
+            match = (
+                spoiler.find(table, anomaly) if is_here and spoiler.table_kind is position else None
+            )
             if match is None:
                 left.append((anomaly, spoiler))
                 continue
@@ -101,7 +103,7 @@ class Injector:
     def injected(self) -> list[Injected]:
         """Return where the anomalies are, once all tables have passed. Raises LookupError if one found no place."""
         for anomaly, spoiler in self._waiting:
-            raise LookupError(f"{anomaly} found no place among the rows of {spoiler.place}")
+            raise LookupError(f"{anomaly} found no place among the rows of {spoiler.table_kind}")
         return self._injected
 
 
@@ -137,14 +139,14 @@ def _value(table: pa.Table, name: str, row: int) -> Any:
     return table.column(name)[row].as_py()
 
 
-def _mark_above_a_log(table: pa.Table, anomaly: Anomaly) -> Found | None:
+def _mark_above_a_log(table: pa.Table, anomaly: Anomaly) -> Replacement | None:
     row = _mark_after(table, anomaly.record)
     if row is None:
         return None
     return row, {"high_watermark": _value(table, "high_watermark", row) + 1}
 
 
-def _mark_that_falls(table: pa.Table, anomaly: Anomaly) -> Found | None:
+def _mark_that_falls(table: pa.Table, anomaly: Anomaly) -> Replacement | None:
     row = _mark_after(table, anomaly.record)
     earlier = _first(_is_kind(table, Kind.HIGH_WATERMARK))
     if row is None or row == earlier:
@@ -162,32 +164,32 @@ def _mark_after(table: pa.Table, record: int) -> int | None:
     return _first(_is_kind(table, Kind.HIGH_WATERMARK) & (marks > record))
 
 
-def _second_leader(table: pa.Table, anomaly: Anomaly) -> Found | None:
+def _second_leader(table: pa.Table, anomaly: Anomaly) -> Replacement | None:
     is_append = _is_kind(table, Kind.APPEND)
     offsets = table.column("offset").fill_null(-1).to_numpy()
     row = _last(is_append & (offsets == anomaly.record))
     return None if row is None else (row, {"role": "leader"})
 
 
-def _epoch_view_falls(table: pa.Table, _anomaly: Anomaly) -> Found | None:
+def _epoch_view_falls(table: pa.Table, _anomaly: Anomaly) -> Replacement | None:
     row = _last(_is_kind(table, Kind.BECOME_FOLLOWER))
     if row is None or _value(table, "leader_epoch", row) < 2:
         return None
     return row, {"leader_epoch": 0}
 
 
-def _outsider_elected(table: pa.Table, _anomaly: Anomaly) -> Found | None:
+def _outsider_elected(table: pa.Table, _anomaly: Anomaly) -> Replacement | None:
     """The state before the last has its leader alone in the ISR; another broker follows."""
     row = table.num_rows - 2
     return None if row < 0 else (row, {"isr": [_value(table, "leader", row)]})
 
 
-def _illegal_transition(table: pa.Table, _anomaly: Anomaly) -> Found | None:
+def _illegal_transition(table: pa.Table, _anomaly: Anomaly) -> Replacement | None:
     row = _last(_is(table, kind=Kind.TRANSITION, from_state="New", to_state="Online"))
     return None if row is None else (row, {"from_state": "NonExistent"})
 
 
-def _stale_request(table: pa.Table, _anomaly: Anomaly) -> Found | None:
+def _stale_request(table: pa.Table, _anomaly: Anomaly) -> Replacement | None:
     """A broker accepts the controller's second request of a term with the epoch of the term before."""
     row = _last(_is_kind(table, Kind.CONTROL_REQUEST_HANDLED))
     if row is None or _value(table, "controller_epoch", row) < 2:
@@ -195,7 +197,7 @@ def _stale_request(table: pa.Table, _anomaly: Anomaly) -> Found | None:
     return row, {"controller_epoch": _value(table, "controller_epoch", row) - 1}
 
 
-def _second_controller(table: pa.Table, _anomaly: Anomaly) -> Found | None:
+def _second_controller(table: pa.Table, _anomaly: Anomaly) -> Replacement | None:
     row = _last(_is_kind(table, Kind.CONTROL_REQUEST_SENT))
     if row is None:
         return None
@@ -203,14 +205,14 @@ def _second_controller(table: pa.Table, _anomaly: Anomaly) -> Found | None:
     return row, {"node": impostor, "process": f"broker-{impostor}"}
 
 
-def _epoch_deleted(table: pa.Table, _anomaly: Anomaly) -> Found | None:
+def _epoch_deleted(table: pa.Table, _anomaly: Anomaly) -> Replacement | None:
     """In the place of the last creation of ``/controller``, which nobody needs."""
     row = _last(_is(table, path="/controller", zk_op="create"))
     path = {"path": "/controller_epoch", "zk_op": "delete", "data": None, "controller_id": None}
     return None if row is None else (row, path)
 
 
-def _stale_broker_epoch(table: pa.Table, _anomaly: Anomaly) -> Found | None:
+def _stale_broker_epoch(table: pa.Table, _anomaly: Anomaly) -> Replacement | None:
     row = _last(_is_kind(table, Kind.CONTROL_REQUEST_HANDLED))
     if row is None:
         return None
@@ -219,16 +221,18 @@ def _stale_broker_epoch(table: pa.Table, _anomaly: Anomaly) -> Found | None:
 
 ANOMALIES: Final[Mapping[str, Spoiler]] = MappingProxyType(
     {
-        "mark-above-a-log": Spoiler("hw-bounded", Place.RECORDS, _mark_above_a_log),
-        "mark-that-falls": Spoiler("hw-grows", Place.RECORDS, _mark_that_falls),
-        "second-leader": Spoiler("one-leader-per-epoch", Place.RECORDS, _second_leader),
-        "epoch-view-falls": Spoiler("leader-epoch-grows", Place.ELECTIONS, _epoch_view_falls),
-        "outsider-elected": Spoiler("leader-from-isr", Place.STATES, _outsider_elected),
-        "illegal-transition": Spoiler("legal-transition", Place.ELECTIONS, _illegal_transition),
-        "stale-request": Spoiler("stale-controller-fenced", Place.CLUSTER, _stale_request),
-        "second-controller": Spoiler("single-controller", Place.CLUSTER, _second_controller),
-        "epoch-deleted": Spoiler("controller-epoch-grows", Place.CLUSTER, _epoch_deleted),
-        "stale-broker-epoch": Spoiler("broker-epoch-fenced", Place.CLUSTER, _stale_broker_epoch),
+        "mark-above-a-log": Spoiler("hw-bounded", TableKind.RECORDS, _mark_above_a_log),
+        "mark-that-falls": Spoiler("hw-grows", TableKind.RECORDS, _mark_that_falls),
+        "second-leader": Spoiler("one-leader-per-epoch", TableKind.RECORDS, _second_leader),
+        "epoch-view-falls": Spoiler("leader-epoch-grows", TableKind.ELECTIONS, _epoch_view_falls),
+        "outsider-elected": Spoiler("leader-from-isr", TableKind.STATES, _outsider_elected),
+        "illegal-transition": Spoiler("legal-transition", TableKind.ELECTIONS, _illegal_transition),
+        "stale-request": Spoiler("stale-controller-fenced", TableKind.CLUSTER, _stale_request),
+        "second-controller": Spoiler("single-controller", TableKind.CLUSTER, _second_controller),
+        "epoch-deleted": Spoiler("controller-epoch-grows", TableKind.CLUSTER, _epoch_deleted),
+        "stale-broker-epoch": Spoiler(
+            "broker-epoch-fenced", TableKind.CLUSTER, _stale_broker_epoch
+        ),
     }
 )
 """By name; a history of three terms has room for each of them."""

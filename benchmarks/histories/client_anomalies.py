@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.histories.anomalies import Anomaly, Found, Place, Spoiler
+from benchmarks.histories.anomalies import Anomaly, Replacement, Spoiler, TableKind
 from nemesis.history.events import Kind
 
 FOREIGN: Final = 1 << 62
@@ -61,10 +61,10 @@ def _poll_of(table: pa.Table, anomaly: Anomaly) -> tuple[int, int, Records] | No
 
 def _in_poll(
     change: Callable[[int, list[int], list[int]], None],
-) -> Callable[[pa.Table, Anomaly], Found | None]:
+) -> Callable[[pa.Table, Anomaly], Replacement | None]:
     """A spoiler that changes the records of a poll."""
 
-    def find(table: pa.Table, anomaly: Anomaly) -> Found | None:
+    def find(table: pa.Table, anomaly: Anomaly) -> Replacement | None:
         poll = _poll_of(table, anomaly)
         if poll is None:
             return None
@@ -92,31 +92,31 @@ def _go_back(index: int, offsets: list[int], values: list[int]) -> None:
     values.insert(index, values[index - 1])
 
 
-def _failed(table: pa.Table, anomaly: Anomaly) -> Found | None:
+def _failed(table: pa.Table, anomaly: Anomaly) -> Replacement | None:
     row = _send_of(table, anomaly)
     return None if row is None else (row, {"kind": Kind.FAIL.value, "offset": None, "node": None})
 
 
-def _earlier_offset(table: pa.Table, anomaly: Anomaly) -> Found | None:
+def _earlier_offset(table: pa.Table, anomaly: Anomaly) -> Replacement | None:
     row = _send_of(table, anomaly)
     return None if row is None else (row, {"offset": max(0, anomaly.record - 100)})
 
 
-def _above_its_mark(table: pa.Table, anomaly: Anomaly) -> Found | None:
+def _above_its_mark(table: pa.Table, anomaly: Anomaly) -> Replacement | None:
     poll = _poll_of(table, anomaly)
     return None if poll is None else (poll[0], {"high_watermark": anomaly.record})
 
 
 CLIENT_ANOMALIES: Final[Mapping[str, Spoiler]] = MappingProxyType(
     {
-        "record-lost": Spoiler("lost-write", Place.ENDING, _in_poll(_lose)),
-        "offset-of-two-values": Spoiler("inconsistent-offset", Place.RECORDS, _in_poll(_lose)),
-        "value-at-two-offsets": Spoiler("duplicate", Place.ENDING, _in_poll(_repeat_value)),
-        "record-skipped": Spoiler("poll-skip", Place.RECORDS, _in_poll(_skip)),
-        "record-read-again": Spoiler("nonmonotonic-poll", Place.RECORDS, _in_poll(_go_back)),
-        "failed-send-read": Spoiler("dirty-read", Place.RECORDS, _failed),
-        "offset-that-falls": Spoiler("nonmonotonic-send", Place.RECORDS, _earlier_offset),
-        "read-above-mark": Spoiler("stale-read-above-hw", Place.RECORDS, _above_its_mark),
+        "record-lost": Spoiler("lost-write", TableKind.ENDING, _in_poll(_lose)),
+        "offset-of-two-values": Spoiler("inconsistent-offset", TableKind.RECORDS, _in_poll(_lose)),
+        "value-at-two-offsets": Spoiler("duplicate", TableKind.ENDING, _in_poll(_repeat_value)),
+        "record-skipped": Spoiler("poll-skip", TableKind.RECORDS, _in_poll(_skip)),
+        "record-read-again": Spoiler("nonmonotonic-poll", TableKind.RECORDS, _in_poll(_go_back)),
+        "failed-send-read": Spoiler("dirty-read", TableKind.RECORDS, _failed),
+        "offset-that-falls": Spoiler("nonmonotonic-send", TableKind.RECORDS, _earlier_offset),
+        "read-above-mark": Spoiler("stale-read-above-hw", TableKind.RECORDS, _above_its_mark),
     }
 )
 """By name."""

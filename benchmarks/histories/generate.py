@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from benchmarks.histories import brokers, columns, control
-from benchmarks.histories.anomalies import ANOMALIES, Anomaly, Injected, Injector, Place
+from benchmarks.histories.anomalies import ANOMALIES, Anomaly, Injected, Injector, TableKind
 from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES
 from benchmarks.histories.shape import Partition, Shape, Stretch, stretches
 from benchmarks.histories.writer import HistoryWriter
@@ -34,7 +34,7 @@ def _no_ending(_shape: Shape, _partition: Partition) -> Iterator[pa.Table]:
 class Part:
     """What one kind of process leaves in a history."""
 
-    is_told_of: bool
+    has_cluster_rows: bool
     """Whether what ZooKeeper and controllers say of partitions goes with it."""
     rows: RowsOfStretch
     """The rows that a stretch of records makes, sorted by time, all within the stretch's own time."""
@@ -73,18 +73,18 @@ def in_memory(
     """Return the history as one row group in memory, and where the anomalies are. For small ones."""
     injector = Injector(anomalies, KNOWN)
     rows = pa.concat_tables([rows for rows in _tables(shape, parts, injector) if rows is not None])
-    whole = rows.unify_dictionaries().combine_chunks()
-    manifest = Manifest(events=whole.num_rows, files=[])
-    return History(manifest, [MemoryRowGroup(whole)]), injector.injected()
+    all_rows = rows.unify_dictionaries().combine_chunks()
+    manifest = Manifest(events=all_rows.num_rows, files=[])
+    return History(manifest, [MemoryRowGroup(all_rows)]), injector.injected()
 
 
 def _tables(shape: Shape, parts: Sequence[Part], injector: Injector) -> Iterator[pa.Table | None]:
     """Yield the tables of a history in order, and ``None`` at the end of each partition."""
-    yield injector.spoil(ordered(table(control.cluster(shape))), Place.CLUSTER)
+    yield injector.spoil(ordered(table(control.cluster(shape))), TableKind.CLUSTER)
     yield None
     for partition in shape.all_partitions():
         if partition.index == 0:
-            yield injector.spoil(table([control.topic(shape, partition)]), Place.CLUSTER)
+            yield injector.spoil(table([control.topic(shape, partition)]), TableKind.CLUSTER)
         for position, rows in _partition(shape, parts, partition):
             yield injector.spoil(rows, position, partition)
         yield None
@@ -92,15 +92,15 @@ def _tables(shape: Shape, parts: Sequence[Part], injector: Injector) -> Iterator
 
 def _partition(
     shape: Shape, parts: Sequence[Part], partition: Partition
-) -> Iterator[tuple[Place, pa.Table]]:
-    is_told_of = any(part.is_told_of for part in parts)
-    if is_told_of:
-        yield Place.STATES, ordered(table(control.states(shape, partition)))
+) -> Iterator[tuple[TableKind, pa.Table]]:
+    has_cluster_rows = any(part.has_cluster_rows for part in parts)
+    if has_cluster_rows:
+        yield TableKind.STATES, ordered(table(control.states(shape, partition)))
     for term in range(shape.terms):
-        if is_told_of:
-            yield Place.ELECTIONS, ordered(table(control.elections(shape, partition, term)))
+        if has_cluster_rows:
+            yield TableKind.ELECTIONS, ordered(table(control.elections(shape, partition, term)))
         for stretch in stretches(shape, partition, term):
-            yield Place.RECORDS, columns.by_time([part.rows(stretch) for part in parts])
+            yield TableKind.RECORDS, columns.by_time([part.rows(stretch) for part in parts])
     for part in parts:
         for rows in part.ending(shape, partition):
-            yield Place.ENDING, rows
+            yield TableKind.ENDING, rows

@@ -47,7 +47,7 @@ class Registers:
         """So many operations before a stale read its value was current: enough for writes in between."""
         return self.keys * (24 + 4 * self.clients // self.keys)
 
-    def places(self, count: int) -> tuple[int, ...]:
+    def positions(self, count: int) -> tuple[int, ...]:
         """Operations far from each other that may be ``stale``. Raises ValueError if there are too few operations."""
         if self.operations < 4 * self.memory * count:
             raise ValueError(f"{self.operations} operations are too few for {count} stale reads")

@@ -49,7 +49,7 @@ class Shape:
     """Where write skews begin, in ascending order, two apart at least, never the last of a chunk."""
     seed: int = 7
 
-    def places(self, count: int) -> tuple[int, ...]:
+    def positions(self, count: int) -> tuple[int, ...]:
         """Where so many write skews can be."""
         step = self.count // (count + 1)
         return tuple(2 * (n * step // 2) for n in range(1, count + 1))

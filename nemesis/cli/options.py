@@ -14,7 +14,7 @@ from nemesis.support.errors import UsageError
 MAX_JOBS: Final = 256
 
 
-def whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """Return the number; raises ``BadParameter``, to which the option's name is added."""
     try:
         return int(text)
@@ -85,12 +85,14 @@ BrokerPropertyList = Annotated[
 ]
 MutantName = Annotated[str | None, typer.Option("--mutant", metavar="NAME", help="Plant this bug.")]
 Seeds = Annotated[
-    int, typer.Option("--seeds", metavar="N", parser=whole, help="How many, one run each.")
+    int, typer.Option("--seeds", metavar="N", parser=whole_number, help="How many, one run each.")
 ]
 FirstSeed = Annotated[
-    int, typer.Option("--first-seed", metavar="K", parser=whole, help="Where to begin.")
+    int, typer.Option("--first-seed", metavar="K", parser=whole_number, help="Where to begin.")
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="J", parser=whole, help="Workers. Default: one per core."),
+    typer.Option(
+        "--jobs", metavar="J", parser=whole_number, help="Workers. Default: one per core."
+    ),
 ]

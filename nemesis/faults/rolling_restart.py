@@ -26,7 +26,7 @@ from nemesis.faults.graceful_restart import MAX_GRACE_S, GracefulRestartStrike
 from nemesis.faults.selectors import id_of, node_of
 from nemesis.interfaces.processes import Processes
 
-Order = Literal["controller-last", "controller-first", "by-id"]
+RestartOrder = Literal["controller-last", "controller-first", "by-id"]
 MAX_PAUSE_S = 60.0
 MAX_BACK_S = 120.0
 POLL_INTERVAL_S = 0.1
@@ -46,7 +46,7 @@ class RollingRestart(Fault, frozen=True, kw_only=True):
     needs: ClassVar[frozenset[type]] = frozenset({Processes})
     recovery_s: ClassVar[float] = 5 * RESTART_S
 
-    order: Annotated[Order, Meta(description="which broker is next")] = "controller-last"
+    order: Annotated[RestartOrder, Meta(description="which broker is next")] = "controller-last"
     pause_s: Annotated[
         float, Meta(ge=0, le=MAX_PAUSE_S, description="seconds between two brokers")
     ] = 0.0
@@ -61,7 +61,7 @@ class RollingRestart(Fault, frozen=True, kw_only=True):
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         del durations
-        return cls(order=rng.choice(get_args(Order)), pause_s=rng.choice([0.0, 0.5]))
+        return cls(order=rng.choice(get_args(RestartOrder)), pause_s=rng.choice([0.0, 0.5]))
 
     async def aim(self, context: FaultContext, rng: Random) -> RollingRestartStrike:
         return RollingRestartStrike(context, await selectors.resolve("all", context, rng), self)
@@ -118,7 +118,7 @@ class RollingRestartStrike(GracefulRestartStrike):
         return None
 
 
-def next_in_turn(sequence: Order, waiting: Sequence[str], snapshot: ClusterSnapshot) -> str:
+def next_in_turn(sequence: RestartOrder, waiting: Sequence[str], snapshot: ClusterSnapshot) -> str:
     """Return the broker to be restarted next. It is asked each time: the controller moves."""
     controller = None if snapshot.controller is None else node_of(snapshot.controller.broker_id)
     by_id = sorted(waiting, key=id_of)

@@ -132,13 +132,13 @@ class ConvergenceWatch:
         deadline = max(self._healed_at + within_s, loop.time() + OPERATION_TIMEOUT_S)
         while not self.is_whole and loop.time() < deadline:
             await asyncio.sleep(POLL_INTERVAL_S / 4)
-        whole = self.is_whole
+        has_converged = self.is_whole
         for check in self.CHECKS:
             unseen = [] if self._blind is None else [Wrong(HARNESS + self._blind)]
             self._record(check, unseen or self._wrong[check], self._whole_since.get(check))
         worked = await self._use_all(deadline)
         await EndState(self._runtime, self._view, self._recorder, self._brokers).record(deadline)
-        return worked and whole
+        return worked and has_converged
 
     async def _use_all(self, deadline: float) -> bool:
         hosts = self._runtime.cluster.client_host(self._runtime.cluster.clients[0])

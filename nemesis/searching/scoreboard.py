@@ -83,9 +83,10 @@ def score(
     """
     planted = replace(exploration, mutant=None if mutant is None else mutant.name)
     tally = planted.run(
-        show, is_enough=lambda so_far: mutant is not None and mutant.property in so_far.found
+        show,
+        is_enough=lambda so_far: mutant is not None and mutant.property in so_far.properties_found,
     )
-    result = None if mutant is None else tally.found.get(mutant.property)
+    result = None if mutant is None else tally.properties_found.get(mutant.property)
     kept = None if result is None else result.first_run
     size = None
     if mutant is not None and kept is not None and not tally.is_interrupted:
@@ -94,7 +95,7 @@ def score(
     return Score(
         mutant=mutant,
         seeds=tally.over,
-        caught_by=(*named, *(name for name in tally.found if name not in named)),
+        caught_by=(*named, *(name for name in tally.properties_found if name not in named)),
         seeds_to_detect=None if result is None else result.first_seed - planted.first_seed + 1,
         first_seed=None if result is None else result.first_seed,
         simulated_s=tally.virtual_s,

@@ -65,7 +65,7 @@ class SimulatedDisk:
     def __init__(self) -> None:
         self._root = Directory()
         self._journal = Journal()
-        self._found: dict[str, File] = {}
+        self._files_by_path: dict[str, File] = {}
         """Files by path, as long as no name was taken away: paths are looked up for every write."""
         self._capacity_bytes: int | None = None
         self._failing: tuple[list[str], frozenset[Operation]] | None = None
@@ -90,12 +90,12 @@ class SimulatedDisk:
     def append(self, path: str, data: bytes) -> None:
         if self._failing is not None:
             self._require(Operation.WRITE, path)
-        self._write(self._found.get(path) or self._open(path), data, path)
+        self._write(self._files_by_path.get(path) or self._open(path), data, path)
 
     def read(self, path: str, offset: int, size: int) -> bytes:
         if self._failing is not None:
             self._require(Operation.READ, path)
-        file = self._found.get(path) or self._file(path)
+        file = self._files_by_path.get(path) or self._file(path)
         if offset < 0 or size < 0:
             raise _error(errno.EINVAL, path)
         with memoryview(file.data) as view:
@@ -164,8 +164,8 @@ class SimulatedDisk:
     def rename(self, source: str, target: str) -> None:
         self._require(Operation.WRITE, source)
         self._require(Operation.WRITE, target)
-        origin, origin_name = self._place(source)
-        goal, goal_name = self._place(target)
+        origin, origin_name = self._parent_of(source)
+        goal, goal_name = self._parent_of(target)
         node = self._existing(source)
         there = goal.entries.get(goal_name)
         if there is not node:
@@ -173,7 +173,7 @@ class SimulatedDisk:
             if number:
                 raise _error(number, target)
             self._journal.change((origin, origin_name, None), (goal, goal_name, node))
-            self._found.clear()
+            self._files_by_path.clear()
         self._require(Operation.FSYNC, target)
         self._journal.commit(self._journal.position)
 
@@ -181,8 +181,8 @@ class SimulatedDisk:
         self._require(Operation.WRITE, path)
         node = self._node(path)
         if node is not None:
-            self._unlink(*self._place(path), node)
-            self._found.clear()
+            self._unlink(*self._parent_of(path), node)
+            self._files_by_path.clear()
 
     def usage(self, path: str) -> DiskUsage:
         self._require(Operation.READ, path)
@@ -198,7 +198,7 @@ class SimulatedDisk:
         """Lose what was not synced, as much of it as ``rng`` says. Nobody may be using the disk."""
         unsynced = sum(file.unsynced_bytes() for _, file in self._files())
         journalled, lost_names = self._journal.cut_power(rng)
-        self._found.clear()
+        self._files_by_path.clear()
         lost_bytes, lost_writes, torn = 0, 0, []
         for path, file in self._files():
             remains = file.cut_power(rng, journalled)
@@ -272,23 +272,23 @@ class SimulatedDisk:
 
     def _open(self, path: str) -> File:
         """Return the file, created if there is none."""
-        directory, name = self._place(path)
+        directory, name = self._parent_of(path)
         node = directory.entries.get(name)
         if node is None:
             node = File(changed_in=self._journal.position + 1)
             self._journal.change((directory, name, node))
         elif isinstance(node, Directory):
             raise _error(errno.EISDIR, path)
-        self._found[path] = node
+        self._files_by_path[path] = node
         return node
 
     def _file(self, path: str) -> File:
-        file = self._found.get(path)
+        file = self._files_by_path.get(path)
         if file is None:
             node = self._existing(path)
             if isinstance(node, Directory):
                 raise _error(errno.EISDIR, path)
-            file = self._found[path] = node
+            file = self._files_by_path[path] = node
         return file
 
     def _existing(self, path: str) -> Node:
@@ -307,7 +307,7 @@ class SimulatedDisk:
             node = node.entries.get(name)
         return node
 
-    def _place(self, path: str) -> tuple[Directory, str]:
+    def _parent_of(self, path: str) -> tuple[Directory, str]:
         """Return the directory that holds the name, which need not be there yet."""
         *above, name = _split(path) or [""]
         parent = self._node("/".join(above))

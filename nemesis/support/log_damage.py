@@ -82,7 +82,7 @@ def inflict(data: bytearray, damage: Damage) -> None:
         data[damage.position] ^= 1 << damage.flipped_bit
 
 
-def told(done: Iterable[Damage]) -> dict[str, Any]:
+def damage_report(done: Iterable[Damage]) -> dict[str, Any]:
     """Return it as ``Runtime.corrupt_tail`` does."""
     listed = list(done)
     return {

@@ -42,7 +42,7 @@ class ReferenceTarget:
             raise UsageError(
                 f"broker configuration: {taken[0]} is set by the runtime, leave it out"
             )
-        whole: dict[str, object] = {
+        all_properties: dict[str, object] = {
             **properties,
             "broker.id": endpoint.broker_id,
             **_listeners(endpoint, properties),
@@ -52,10 +52,10 @@ class ReferenceTarget:
             "random.seed": endpoint.seed,
         }
         try:
-            KafkaConfig.from_properties(whole)
+            KafkaConfig.from_properties(all_properties)
         except ConfigError as error:
             raise UsageError(str(error)) from None
-        return whole
+        return all_properties
 
     def missing(self, properties: Mapping[str, object]) -> Missing:
         """Return AlterPartition where leaders write their ISRs themselves, and log tails where all is synced."""

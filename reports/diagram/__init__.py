@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from nemesis.checkers.framework.model import Finding
 from nemesis.history.reader import History
 from nemesis.reports.diagram.compose import compose
-from nemesis.reports.diagram.gather import Moments, ZxidClock, gather, session_owners
+from nemesis.reports.diagram.gather import ProofTimes, ZxidClock, gather, session_owners
 from nemesis.reports.diagram.select import select
 from nemesis.reports.diagram.svg import draw
 
@@ -37,11 +37,11 @@ def message_diagrams(
         return []
     clock, owners = ZxidClock.of(history), session_owners(history)
     return [
-        _diagram(history, Moments.of(finding, clock, owners), origin_ns) for finding in findings
+        _diagram(history, ProofTimes.of(finding, clock, owners), origin_ns) for finding in findings
     ]
 
 
-def _diagram(history: History, instants: Moments, origin_ns: int) -> str | None:
+def _diagram(history: History, instants: ProofTimes, origin_ns: int) -> str | None:
     if not instants.proof_times:
         return None
     scene = select(compose(gather(history, instants), instants), instants)

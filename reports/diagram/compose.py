@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from nemesis.history.events import Event, Kind
-from nemesis.reports.diagram.gather import AFTER_NS, WORDING, Moments
+from nemesis.reports.diagram.gather import AFTER_NS, WORDING, ProofTimes
 from nemesis.reports.diagram.items import (
     CLIENTS,
     ZOOKEEPER,
@@ -57,7 +57,7 @@ _NOTES: Final = frozenset(
 )
 
 
-def compose(events: Sequence[Timed], instants: Moments) -> tuple[list[Item], list[Bar]]:
+def compose(events: Sequence[Timed], instants: ProofTimes) -> tuple[list[Item], list[Bar]]:
     """Return the items in order of their starts, and the faults as bars."""
     proof = instants.identities
     items = [
@@ -93,7 +93,7 @@ def _stop(time: int, event: Event, text: str = "", tone: Tone = Tone.PLAIN) -> S
     return Stop(time, column_of(event), text, tone, identity(event))
 
 
-def _control_requests(events: Sequence[Timed], instants: Moments) -> Iterator[Item]:
+def _control_requests(events: Sequence[Timed], instants: ProofTimes) -> Iterator[Item]:
     waiting: dict[tuple[object, ...], deque[Timed]] = defaultdict(deque)
     for time, event in events:
         if event.kind == Kind.CONTROL_REQUEST_SENT:
@@ -120,7 +120,7 @@ def _departure(sent: Timed) -> Stop:
     return _stop(*sent, say(sent[1]))
 
 
-def _request_item(event: Event, stops: Sequence[Stop], instants: Moments) -> Item:
+def _request_item(event: Event, stops: Sequence[Stop], instants: ProofTimes) -> Item:
     ends = (event.node, event.peer)
     burst = ("request", event.kind, event.api, event.controller_epoch, len(stops))
     if event.api == UPDATE_METADATA and len(stops) > 1:
@@ -134,7 +134,7 @@ def _request_item(event: Event, stops: Sequence[Stop], instants: Moments) -> Ite
     )
 
 
-def _znode_writes(events: Sequence[Timed], instants: Moments) -> Iterator[Item]:
+def _znode_writes(events: Sequence[Timed], instants: ProofTimes) -> Iterator[Item]:
     attempted: dict[tuple[object, ...], Timed] = {}
     logged = {e.zxid: identity(e) for _, e in events if e.kind == Kind.ZNODE and e.path}
     for time, event in events:
@@ -245,7 +245,7 @@ def _source(copy: Event, leaders: Sequence[Timed]) -> Event | None:
     return same[0] if same else None
 
 
-def _notes(events: Sequence[Timed], instants: Moments) -> Iterator[Item]:
+def _notes(events: Sequence[Timed], instants: ProofTimes) -> Iterator[Item]:
     written = {e.zxid for _, e in events if e.kind == Kind.ZNODE_OUTCOME and e.error == "NONE"}
     for time, event in events:
         if event.kind not in _NOTES or (event.kind == Kind.ZNODE and event.zxid in written):

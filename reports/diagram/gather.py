@@ -75,7 +75,7 @@ _ZOOKEEPER: Final = (Kind.ZNODE, Kind.SESSION_CLOSED)
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class ProofTimes:
     """The proof of a finding: its events, and when they happened."""
 
     events: tuple[Event, ...]
@@ -89,7 +89,7 @@ class Moments:
     """ZooKeeper session → the broker that registered in it."""
 
     @classmethod
-    def of(cls, finding: Finding, clock: ZxidClock, owners: Mapping[int, str]) -> Moments:
+    def of(cls, finding: Finding, clock: ZxidClock, owners: Mapping[int, str]) -> ProofTimes:
         events = tuple(msgspec.convert(event, Event) for event in finding.events if "kind" in event)
         times = [clock.time(event) for event in events]
         partitions = {(e.topic, e.partition) for e in events if e.topic and e.partition is not None}
@@ -158,7 +158,7 @@ def session_owners(history: History) -> dict[int, str]:
     return owners
 
 
-def gather(history: History, instants: Moments) -> list[tuple[int, Event]]:
+def gather(history: History, instants: ProofTimes) -> list[tuple[int, Event]]:
     """Return (time, event) of what lies near the proof, and of all faults, by time."""
     by_identity: dict[Identity, tuple[int, Event]] = {}
     events = [*instants.events, *_near(history, instants)]
@@ -169,7 +169,7 @@ def gather(history: History, instants: Moments) -> list[tuple[int, Event]]:
     return sorted(by_identity.values(), key=lambda item: (item[0], item[1].process, item[1].seq))
 
 
-def _near(history: History, instants: Moments) -> list[Event]:
+def _near(history: History, instants: ProofTimes) -> list[Event]:
     events: list[Event] = []
     for group in history.row_groups:
         rows = Segment.starting_at(group.read(COLUMNS), group.first_row)
@@ -194,7 +194,7 @@ def _is_near(time: np.ndarray[Any, np.dtype[np.int64]], proof_times: Sequence[in
     return near
 
 
-def _matters(event: Event, instants: Moments) -> bool:
+def _matters(event: Event, instants: ProofTimes) -> bool:
     """Whether one of ZooKeeper's own events is near, and about the subject or about who is there."""
     time = instants.zxids.time(event)
     if time is None or not _is_near(np.array([time]), instants.proof_times)[0]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from nemesis.reports.diagram.gather import Moments
+from nemesis.reports.diagram.gather import ProofTimes
 from nemesis.reports.diagram.items import CLIENTS, ZOOKEEPER, Bar, Item, Rank, Scene, Tone
 
 MAX_ROWS: Final = 56
@@ -17,7 +17,7 @@ BURST_NS: Final = 60_000_000
 """Equal items that begin within this time of each other are one burst."""
 
 
-def select(composed: tuple[Sequence[Item], Sequence[Bar]], instants: Moments) -> Scene:
+def select(composed: tuple[Sequence[Item], Sequence[Bar]], instants: ProofTimes) -> Scene:
     """Return the scene to draw. What proves the finding is always in it."""
     items, bars = composed
     merged = _merge_bursts(items)
@@ -52,7 +52,9 @@ def _merge_bursts(items: Sequence[Item]) -> list[Item]:
     return merged
 
 
-def _relevant_faults(items: Sequence[Item], bars: Sequence[Bar], instants: Moments) -> list[Item]:
+def _relevant_faults(
+    items: Sequence[Item], bars: Sequence[Bar], instants: ProofTimes
+) -> list[Item]:
     """Leave out faults that were over before the causes are looked for, and those that came after the proof."""
     last = instants.proof_times[-1]
     times = {bar.start for bar in bars if bar.start <= last and not _is_long_over(bar, instants)}
@@ -67,11 +69,11 @@ def _relevant_faults(items: Sequence[Item], bars: Sequence[Bar], instants: Momen
     ]
 
 
-def _is_long_over(bar: Bar, instants: Moments) -> bool:
+def _is_long_over(bar: Bar, instants: ProofTimes) -> bool:
     return bar.stop is not None and bar.stop < instants.proof_times[0] - 5_000_000_000
 
 
-def _most_relevant(items: Sequence[Item], instants: Moments) -> list[Item]:
+def _most_relevant(items: Sequence[Item], instants: ProofTimes) -> list[Item]:
     def worth(item: Item) -> float:
         """The less, the better."""
         if item.rank is Rank.PROOF or item.stops[0].tone is Tone.FAULT:

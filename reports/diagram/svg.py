@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final
 
-from nemesis.reports.diagram.gather import Moments
+from nemesis.reports.diagram.gather import ProofTimes
 from nemesis.reports.diagram.items import Identity, Item, Scene, Stop, Tone
 from nemesis.reports.figures import colour
 
@@ -63,7 +63,7 @@ class Drawing:
         self._gaps: list[tuple[float, int]] = []
         widths = [self._width(column) for column in scene.columns]
         self._left = dict(zip(scene.columns, accumulate(widths, initial=LEFT_PX), strict=False))
-        self.rows = self._place()
+        self.rows = self._layout()
         self._y = {(row.item, row.stop): row.y for row in self.rows}
         self.width = LEFT_PX + sum(widths) + INDENT_PX
         self.height = (self.rows[-1].y if self.rows else TOP_PX) + ROW_PX
@@ -79,7 +79,7 @@ class Drawing:
         longest = max(map(len, [column, *labels]))
         return max(LEAST_COLUMN_PX, math.ceil(longest * CHARACTER_PX) + LABEL_PX + INDENT_PX // 2)
 
-    def _place(self) -> list[Row]:
+    def _layout(self) -> list[Row]:
         stops = [
             (stop.time, number, index)
             for number, item in enumerate(self._scene.items)
@@ -112,7 +112,7 @@ class Drawing:
     def markup(self) -> str:
         """Return the ``<svg>`` element."""
         parts = [
-            *self._life_lines(),
+            *self._lifelines(),
             *self._bars(),
             *self._proof_rows(),
             *self._gap_marks(),
@@ -132,7 +132,7 @@ class Drawing:
             return self._y[item, stop]
         return self._y[item, stop + 1] - ROW_PX / 2
 
-    def _life_lines(self) -> Iterator[str]:
+    def _lifelines(self) -> Iterator[str]:
         for column in self._scene.columns:
             x = self._x(column)
             yield f'<line class="life" x1="{x:g}" y1="{TOP_PX}" x2="{x:g}" y2="{self.height:g}"/>'
@@ -213,7 +213,7 @@ def _label(item: Item, stop: int) -> str:
     return item.stops[stop].text + (f" ×{item.count}" if item.count > 1 and is_last else "")
 
 
-def draw(scene: Scene, instants: Moments, origin_ns: int) -> str:
+def draw(scene: Scene, instants: ProofTimes, origin_ns: int) -> str:
     """Return the scene as an ``<svg>`` element whose seconds count from ``origin_ns``."""
     return Drawing(scene, instants.identities, origin_ns).markup()
 

@@ -23,7 +23,7 @@ RECORDS = 3_000
 SMALL = Shape(RECORDS, topics=1, partitions=2, hot_share=0.7)
 
 
-class Divided(ClientLog):
+class PartitionedClientLog(ClientLog):
     large = 0
 
 
@@ -33,9 +33,9 @@ class Walked(ClientLog):
 
 def judged(history: History, check_: ClientLog, rows: int) -> list[Result]:
     """Judge the history in row groups of so many rows."""
-    whole = history.table()
+    table = history.table()
     groups = [
-        MemoryRowGroup(whole.slice(start, rows), start) for start in range(0, whole.num_rows, rows)
+        MemoryRowGroup(table.slice(start, rows), start) for start in range(0, table.num_rows, rows)
     ]
     return run_checks(groups, [check_])
 
@@ -43,19 +43,19 @@ def judged(history: History, check_: ClientLog, rows: int) -> list[Result]:
 @pytest.mark.parametrize("parts", [[CLIENTS], [BROKERS, CLIENTS]], ids=["clients", "traced"])
 def test_nothing_is_found_in_a_history_that_is_right(parts: list[Part]) -> None:
     history, _ = in_memory(SMALL, parts=parts)
-    for client_check in Divided(), Walked():
+    for client_check in PartitionedClientLog(), Walked():
         results = {result.property: result for result in check(history, [client_check]).results}
         assert {result.verdict for result in results.values()} == {Verdict.VALID}
         assert results["lost-write"].checked == RECORDS
-    assert judged(history, Divided(), 700) == judged(history, Walked(), 700)
+    assert judged(history, PartitionedClientLog(), 700) == judged(history, Walked(), 700)
 
 
 @pytest.mark.parametrize("name", CLIENT_ANOMALIES)
 def test_each_anomaly_is_named(name: str) -> None:
     history, [injected] = in_memory(SMALL, [Anomaly(name, 0, 1_234)], [CLIENTS])
-    divided = judged(history, Divided(), 700)
-    assert divided == judged(history, Walked(), 700)
-    (result,) = [result_ for result_ in divided if result_.property == injected.property]
+    partitioned = judged(history, PartitionedClientLog(), 700)
+    assert partitioned == judged(history, Walked(), 700)
+    (result,) = [result_ for result_ in partitioned if result_.property == injected.property]
     assert injected.row in {event["row"] for finding in result.findings for event in finding.events}
 
 

@@ -38,7 +38,7 @@ from tests.checkers.generated_histories import HISTORIES, blocks, correct_histor
 from tests.checkers.histories import judge
 from tests.checkers.honest_histories import cuts, honest_history, steps
 
-WALKED, DIVIDED = 10**9, 0
+WALKED, PARTITIONED = 10**9, 0
 
 
 def results(events: Iterable[Event], cut: Sequence[int], large: int) -> dict[str, Result]:
@@ -66,7 +66,7 @@ def small_cells(bits: int) -> Iterator[list[object]]:
 
 
 def agree(events: list[Event], cut: Sequence[int]) -> None:
-    assert results(events, cut, DIVIDED) == results(events, cut, WALKED)
+    assert results(events, cut, PARTITIONED) == results(events, cut, WALKED)
 
 
 @settings(max_examples=25)
@@ -140,7 +140,7 @@ def test_of_a_history_in_files(
         ]
         check.large = WALKED  # type: ignore[misc]
         walked = run_checks([MemoryRowGroup(whole)], [check])
-        check.large = DIVIDED  # type: ignore[misc]
+        check.large = PARTITIONED  # type: ignore[misc]
         assert run_checks(groups, [check]) == walked
 
 
@@ -208,7 +208,7 @@ def differs(number: int) -> bool:
     cut = [rng.randrange(10_000) for _ in range(rng.randrange(6))]
     with small_cells(1 + number % 4):
         return any(
-            results(events, cut, DIVIDED) != results(events, cut, WALKED)
+            results(events, cut, PARTITIONED) != results(events, cut, WALKED)
             for events in (correct_history(number), spoiled_history(number)[2])
         )
 

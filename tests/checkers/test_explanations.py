@@ -70,7 +70,7 @@ def test_operations_from_elsewhere_are_told_too() -> None:
     )
 
 
-def told(*events: dict[str, object], verdict: Verdict = Verdict.INVALID) -> tuple[str, ...]:
+def narrated(*events: dict[str, object], verdict: Verdict = Verdict.INVALID) -> tuple[str, ...]:
     """The steps of a finding of somebody else's property."""
     rows = tuple({"row": row, "process": "0", **event} for row, event in enumerate(events))
     given = Finding(property="G1a", verdict=verdict, key="key 7", sentence="It is so.", events=rows)
@@ -79,7 +79,7 @@ def told(*events: dict[str, object], verdict: Verdict = Verdict.INVALID) -> tupl
 
 def test_transactions_are_told_by_what_they_read_and_wrote() -> None:
     about = {"f": "txn", "op": 4}
-    assert told(
+    assert narrated(
         {"time": 1, "kind": "invoke", "micro_operations": [1, 7, 1, 3, 0, 8, -1], **about},
         {"time": 1, "kind": "fail", "micro_operations": [1, 7, 1, 3, 0, 8, -1], **about},
         {"time": 1, "kind": "info", "error": "lost", "micro_operations": [1, 7, 1, 3], **about},
@@ -89,17 +89,17 @@ def test_transactions_are_told_by_what_they_read_and_wrote() -> None:
         "At the same moment, what came of transaction T4 (write 3 to key 7) by process 0 is unknown (lost).",
     )
     done = {"time": 1, "kind": "ok", **about}
-    (short,) = told({"micro_operations": [0, 7, 2, 3, 5, 0, 8, 0], **done})
+    (short,) = narrated({"micro_operations": [0, 7, 2, 3, 5, 0, 8, 0], **done})
     micros = "read 3, 5 of key 7, read nothing of key 8"
     assert short == f"Process 0 was told that transaction T4 ({micros}) had been committed."
-    (long,) = told({"micro_operations": [0, 7, 10, *range(10), *[1, 7, 1, 3] * 8], **done})
+    (long,) = narrated({"micro_operations": [0, 7, 10, *range(10), *[1, 7, 1, 3] * 8], **done})
     micros = f"read …, 2, 3, 4, 5, 6, 7, 8, 9 of key 7, {', '.join(['write 3 to key 7'] * 7)}, …"
     assert long == f"Process 0 was told that transaction T4 ({micros}) had been committed."
 
 
 def test_a_log_of_which_only_the_answers_are_known_is_told_without_gaps() -> None:
     columns = {"topic": "x", "partition": 0}
-    assert told(
+    assert narrated(
         {"time": 1, "kind": "fail", "f": "send", "value": 7, **columns},
         {"time": 1, "kind": "ok", "f": "poll", "offsets": [0], "values": [7], **columns},
     ) == (
@@ -110,4 +110,6 @@ def test_a_log_of_which_only_the_answers_are_known_is_told_without_gaps() -> Non
 
 def test_what_another_system_may_do_is_not_put_down_to_elections() -> None:
     event = {"time": 1, "kind": "ok", "f": "dequeue", "value": 7}
-    assert told(event, verdict=Verdict.VALID) == ("Process 0 was told 7 by dequeue of the object.",)
+    assert narrated(event, verdict=Verdict.VALID) == (
+        "Process 0 was told 7 by dequeue of the object.",
+    )

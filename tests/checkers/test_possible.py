@@ -20,7 +20,7 @@ def after(state: int, effect: int) -> frozenset[int]:
     return frozenset({effect} if state == effect - 1 else ())
 
 
-def told(events: list[Happened], *initial: int) -> Possible[int, int]:
+def possible_after(events: list[Happened], *initial: int) -> Possible[int, int]:
     possible = Possible(initial or (0,), after)
     for label, operation, effect in events:
         if label == "invoke":
@@ -35,36 +35,36 @@ def told(events: list[Happened], *initial: int) -> Possible[int, int]:
 
 
 def test_what_succeeded_has_happened() -> None:
-    assert told([("invoke", 1, 1), ("ok", 1, 1)]).states() == {1}
+    assert possible_after([("invoke", 1, 1), ("ok", 1, 1)]).states() == {1}
 
 
 def test_what_failed_has_not() -> None:
-    assert told([("invoke", 1, 1), ("fail", 1, 1)]).states() == {0}
+    assert possible_after([("invoke", 1, 1), ("fail", 1, 1)]).states() == {0}
 
 
 def test_what_is_in_doubt_or_under_way_may_have_happened() -> None:
-    assert told([("invoke", 1, 1), ("info", 1, 1)]).states() == {0, 1}
-    assert told([("invoke", 1, 1)]).states() == {0, 1}
+    assert possible_after([("invoke", 1, 1), ("info", 1, 1)]).states() == {0, 1}
+    assert possible_after([("invoke", 1, 1)]).states() == {0, 1}
 
 
 def test_what_is_in_doubt_may_still_happen_after_everything_else() -> None:
     events = [("invoke", 1, 0), ("info", 1, 0), ("invoke", 2, 1), ("ok", 2, 1)]
-    assert told(events).states() == {0, 1}
+    assert possible_after(events).states() == {0, 1}
 
 
 def test_a_success_tells_that_another_had_happened_before() -> None:
     events = [("invoke", 1, 1), ("info", 1, 1), ("invoke", 2, 2), ("ok", 2, 2)]
-    assert told(events).states() == {2}
+    assert possible_after(events).states() == {2}
 
 
 def test_operations_that_meet_may_happen_in_either_order() -> None:
     events = [("invoke", 1, 1), ("invoke", 2, 0), ("ok", 1, 1), ("ok", 2, 0)]
-    assert told(events).states() == {0, 1}
-    assert told([events[0], events[2], events[1], events[3]]).states() == {0}
+    assert possible_after(events).states() == {0, 1}
+    assert possible_after([events[0], events[2], events[1], events[3]]).states() == {0}
 
 
 def test_a_success_that_cannot_be_is_told() -> None:
-    possible = told([("invoke", 1, 2)])
+    possible = possible_after([("invoke", 1, 2)])
     assert not possible.succeeded(1)
     assert possible.states() == {0}
 
@@ -98,7 +98,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Happened], int]:
 @given(histories())
 def test_what_is_true_is_possible(history: tuple[list[Happened], int]) -> None:
     events, state = history
-    assert state in told(events).states()
+    assert state in possible_after(events).states()
 
 
 @given(histories())
@@ -126,4 +126,4 @@ def test_without_doubt_it_is_what_some_order_leads_to(
             states = {result for state in states for result in after(state, done[operation])}
         ends |= states
     if ends:
-        assert told(events).states() == ends
+        assert possible_after(events).states() == ends

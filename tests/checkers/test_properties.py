@@ -29,7 +29,7 @@ def test_a_property_and_its_check_name_each_other() -> None:
     for registered in CHECKERS.values():
         assert registered in registered.check.properties()
     for check in select():
-        assert all(CHECKERS[one.name] is one for one in check.properties())
+        assert all(CHECKERS[declared.name] is declared for declared in check.properties())
 
 
 def test_each_check_is_made_once_and_in_the_order_of_reports() -> None:
@@ -39,8 +39,8 @@ def test_each_check_is_made_once_and_in_the_order_of_reports() -> None:
 
 
 def test_every_property_that_can_be_broken_has_a_reason_and_smallest_breaks() -> None:
-    assert {name for name, one in CHECKERS.items() if not one.breaks} == MEASURED
-    assert {name for name, one in CHECKERS.items() if one.reason is None} == MEASURED
+    assert {name for name, declared in CHECKERS.items() if not declared.breaks} == MEASURED
+    assert {name for name, declared in CHECKERS.items() if declared.reason is None} == MEASURED
     assert [decided.name for decided in FOREIGN_PROPERTIES if not decided.breaks] == []
 
 

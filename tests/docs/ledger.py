@@ -148,7 +148,7 @@ def _problems_of_entry(ledger: Ledger, entry: Entry) -> Iterator[str]:
     if entry.status in ("stub", "replaced") and entry.note is None:
         yield f"{name} is {entry.status}: a note must say how"
     if entry.status != "not built":
-        yield from _problems_of_place(ledger, entry)
+        yield from _problems_of_location(ledger, entry)
         return
     if entry.where or entry.test or entry.property:
         yield f"{name} is not built and has a place"
@@ -158,7 +158,7 @@ def _problems_of_entry(ledger: Ledger, entry: Entry) -> Iterator[str]:
         yield f"{name} is not built, but the code has it: say where"
 
 
-def _problems_of_place(ledger: Ledger, entry: Entry) -> Iterator[str]:
+def _problems_of_location(ledger: Ledger, entry: Entry) -> Iterator[str]:
     if entry.where is None or entry.test is None:
         yield f"{entry.name} is {entry.status}: it needs where and test"
         return

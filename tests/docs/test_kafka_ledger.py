@@ -16,7 +16,7 @@ from tests.docs import compare_names, ledger
 from tests.docs.ledger import Entry, Ledger
 from tests.docs.source_names import names_in
 
-PLACE = "reference/controller/controller_context.py::ControllerContext"
+LOCATION = "reference/controller/controller_context.py::ControllerContext"
 HANDLER = "reference/server/apis/produce.py::ProduceApis::handle_produce"
 TEST = "tests/reference/controller/test_election.py::test_nobody_alive_nobody_elected"
 CODEC_TEST = "tests/reference/protocol/test_codec.py::test_every_offered_request_survives_the_wire"
@@ -28,7 +28,7 @@ MESSAGES_TEST = (
 
 def built(name: str = "X", documents: tuple[int, ...] = (0,), **changes: str) -> Entry:
     """Return an entry that is true, but for the changes."""
-    values = {"where": PLACE, "test": TEST} | changes
+    values = {"where": LOCATION, "test": TEST} | changes
     return msgspec.convert(
         {"name": name, "documents": documents, "status": "built", **values}, Entry
     )
@@ -84,7 +84,7 @@ def test_the_controllers_page_has_every_component() -> None:
     ("entry", "named"),
     [
         (built(), "X"),
-        (built(where=f"{PLACE}::remove_topic", property="convergence"), "X"),
+        (built(where=f"{LOCATION}::remove_topic", property="convergence"), "X"),
         (built("ControllerContext.removeTopic"), "removeTopic controllerContext"),
         (built(status="replaced", note="Another way."), "X"),
         (built(status="stub", note="Answers an error."), "X"),
@@ -99,16 +99,16 @@ def test_a_true_entry_has_no_problem(entry: Entry, named: str) -> None:
     ("entry", "problem"),
     [
         (Entry("X", (0,), "built"), "X is built: it needs where and test"),
-        (Entry("X", (0,), "built", where=PLACE), "X is built: it needs where and test"),
+        (Entry("X", (0,), "built", where=LOCATION), "X is built: it needs where and test"),
         (Entry("X", (0,), "stub", note="An error."), "X is stub: it needs where and test"),
         (built(status="stub"), "X is stub: a note must say how"),
         (built(status="replaced"), "X is replaced: a note must say how"),
         (built(theme="later"), "X is built and has a theme"),
         (built(where="reference/no.py::C"), "X: reference/no.py::C does not exist"),
-        (built(where=PLACE + "s"), f"X: {PLACE}s does not exist"),
-        (built(where=PLACE.partition("::")[0]), "X: reference/"),
+        (built(where=LOCATION + "s"), f"X: {LOCATION}s does not exist"),
+        (built(where=LOCATION.partition("::")[0]), "X: reference/"),
         (built(test=TEST + "_"), f"X: the test {TEST}_ does not exist"),
-        (built(test=PLACE), f"X: the test {PLACE} does not exist"),
+        (built(test=LOCATION), f"X: the test {LOCATION} does not exist"),
         (built(where=HANDLER, test=CODEC_TEST), f"X: {CODEC_TEST} tests the codec, not the handler"),
         (built(where=HANDLER, test=MESSAGES_TEST), f"X: {MESSAGES_TEST} tests the codec"),
         (built(property="luck"), "X: there is no property 'luck'"),

@@ -44,7 +44,7 @@ def with_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> Non
     """Let the brokers' code have one module more."""
     module = tmp_path / "module.py"
     module.write_text(text)
-    real = Ingredients.here()
+    real = Ingredients.installed()
     changed = replace(real, code={**real.code, "code/reference/of_a_test.py": module})
     monkeypatch.setattr(Ingredients, "here", classmethod(lambda cls: changed))
 

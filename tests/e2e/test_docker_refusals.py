@@ -117,7 +117,7 @@ def test_an_image_that_does_not_build(
 ) -> None:
     module = tmp_path / "module.py"
     module.write_text("def (\n")
-    real = Ingredients.here()
+    real = Ingredients.installed()
     broken = replace(real, code={**real.code, "code/reference/of_a_test.py": module})
     monkeypatch.setattr(Ingredients, "here", classmethod(lambda cls: broken))
     sentence = refused(capsys)

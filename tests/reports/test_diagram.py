@@ -14,7 +14,7 @@ from nemesis.history.events import Event, Kind
 from nemesis.history.memory import history_of
 from nemesis.reports.diagram import message_diagrams
 from nemesis.reports.diagram.compose import compose
-from nemesis.reports.diagram.gather import Moments, ZxidClock, gather, session_owners
+from nemesis.reports.diagram.gather import ProofTimes, ZxidClock, gather, session_owners
 from nemesis.reports.diagram.items import CLIENTS, ZOOKEEPER, Item, Rank
 from nemesis.reports.diagram.say import MAX_CHARACTERS, say
 from nemesis.reports.diagram.select import MAX_ROWS, select
@@ -62,7 +62,7 @@ def finding(*proof: Event) -> Finding:
 
 def composed(events: list[Event], *proof: Event) -> list[Item]:
     history = history_of(events)
-    instants = Moments.of(finding(*proof), ZxidClock.of(history), session_owners(history))
+    instants = ProofTimes.of(finding(*proof), ZxidClock.of(history), session_owners(history))
     items, _ = compose(gather(history, instants), instants)
     return items
 
@@ -168,7 +168,7 @@ def _storm() -> list[Event]:
 
 def _selected(events: list[Event], *proof: Event):  # type: ignore[no-untyped-def]
     history = history_of(events)
-    instants = Moments.of(finding(*proof), ZxidClock.of(history), session_owners(history))
+    instants = ProofTimes.of(finding(*proof), ZxidClock.of(history), session_owners(history))
     return select(compose(gather(history, instants), instants), instants)
 
 

@@ -180,7 +180,7 @@ def test_names_of_faults_do_not_overlap() -> None:
 
 def test_every_property_has_a_sentence() -> None:
     assert [wording.promise(name) for name in CHECKERS] == [
-        one.promise for one in CHECKERS.values()
+        declared.promise for declared in CHECKERS.values()
     ]
     assert wording.promise("no-such-thing") == "No such thing."
 

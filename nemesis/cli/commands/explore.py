@@ -21,7 +21,7 @@ from nemesis.cli.options import (
     Seeds,
     Store,
     TimeLimit,
-    whole,
+    whole_number,
 )
 from nemesis.cli.search_request import SearchRequest, create_exploration
 from nemesis.searching.explore.display import ExplorationProgress, summary
@@ -50,7 +50,7 @@ def explore(
         typer.Option(
             "--real-codec-every",
             metavar="N",
-            parser=whole,
+            parser=whole_number,
             help="Run the first seed and every Nth after it with the real codec too, and compare; 0: never.",
         ),
     ] = 50,
@@ -83,7 +83,7 @@ def explore(
     )
     with terminable(), ExplorationProgress(err) as progress:
         tally = exploration.run(
-            progress.show, is_enough=lambda so_far: stop_on_first and bool(so_far.found)
+            progress.show, is_enough=lambda so_far: stop_on_first and bool(so_far.properties_found)
         )
     _say(tally, exploration, is_verbose=is_verbose, as_json=as_json)
     raise typer.Exit(tally.exit_code)
@@ -110,7 +110,11 @@ def _last_line(tally: Tally) -> str:
         verdict = f"interrupted; so far {verdict}"
     elif tally.exit_code == EXIT_CRASH:
         verdict = "no verdict: the harness failed"
-    runs = [result.first_run for result in tally.found.values() if result.first_run is not None]
+    runs = [
+        result.first_run
+        for result in tally.properties_found.values()
+        if result.first_run is not None
+    ]
     if not runs:
         return f"{verdict}; {tally.done} seeds"
     _, run = min(runs)

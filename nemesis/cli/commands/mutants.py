@@ -25,7 +25,7 @@ from nemesis.cli.options import (
     Store,
     TimeLimit,
     require_range,
-    whole,
+    whole_number,
 )
 from nemesis.cli.search_request import SearchRequest, create_exploration
 from nemesis.history.errors import HistoryError
@@ -79,7 +79,7 @@ def mutants(
         typer.Option(
             "--shrink-runs",
             metavar="N",
-            parser=whole,
+            parser=whole_number,
             help="Runs for shrinking each counterexample; 0: leave them as they are.",
         ),
     ] = Budget().runs,
@@ -166,7 +166,7 @@ def mutants(
                 mutant=mutant,
             )
         )
-        for name in {_place_of(bug, scenario_name): None for bug in searched}
+        for name in {_scenario_of(bug, scenario_name): None for bug in searched}
     }
     if mutant is None and not page.parent.is_dir():
         raise MissingRequirement(
@@ -178,7 +178,7 @@ def mutants(
     with terminable():
         for bug in searched:
             note("the unmodified reference" if bug is None else bug.name)
-            exploration = explorations[_place_of(bug, scenario_name)]
+            exploration = explorations[_scenario_of(bug, scenario_name)]
             with ExplorationProgress(err) as progress:
                 scored, tally = score(bug, exploration, shrink=shrinking, show=progress.show)
             if tally.is_interrupted:
@@ -206,7 +206,7 @@ def mutants(
         raise typer.Exit(EXIT_UNKNOWN)
 
 
-def _place_of(bug: Mutant | None, demanded: str | None) -> str:
+def _scenario_of(bug: Mutant | None, demanded: str | None) -> str:
     """Return the scenario in which the bug, or the reference, is searched."""
     if demanded is not None:
         return demanded

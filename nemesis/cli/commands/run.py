@@ -19,7 +19,7 @@ from nemesis.cli.options import (
     ScenarioName,
     Store,
     TimeLimit,
-    whole,
+    whole_number,
 )
 from nemesis.cli.outcome import say_outcome
 from nemesis.history.errors import SparkError
@@ -42,9 +42,12 @@ def run(
     scenario_name: ScenarioName,
     target: Annotated[str | None, typer.Option("--target", help="What is run.")] = None,
     runtime: Annotated[str | None, typer.Option("--runtime", help="Where it is run.")] = None,
-    brokers: Annotated[int | None, typer.Option("--brokers", metavar="N", parser=whole)] = None,
+    brokers: Annotated[
+        int | None, typer.Option("--brokers", metavar="N", parser=whole_number)
+    ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", parser=whole, help="Default: random.")
+        int | None,
+        typer.Option("--seed", metavar="N", parser=whole_number, help="Default: random."),
     ] = None,
     time_limit: TimeLimit = None,
     faults: FaultNames = None,

@@ -25,7 +25,7 @@ from nemesis.cli.options import (
     Store,
     number,
     require_range,
-    whole,
+    whole_number,
     workers,
 )
 from nemesis.history.run_directory import RunDirectory
@@ -55,7 +55,8 @@ def shrink_run(
         ),
     ] = None,
     runs: Annotated[
-        int, typer.Option("--runs", metavar="N", parser=whole, help="Try at most so many runs.")
+        int,
+        typer.Option("--runs", metavar="N", parser=whole_number, help="Try at most so many runs."),
     ] = Budget().runs,
     seconds: Annotated[
         float,

@@ -44,7 +44,7 @@ class Simulation:
 
     def __init__(self, spec: SimulationSpec, show: Callable[[Status], None] | None = None) -> None:
         """``show`` is called a few times per real second, if anybody looks."""
-        self._order = spec
+        self._spec = spec
         self.loop = SimulationLoop(
             Schedule(spec.seed, spec.deviation_rate, deviate_until_s=spec.deviate_until_s)
         )
@@ -58,7 +58,7 @@ class Simulation:
 
         What nodes print from ``log_level`` on is in ``logs`` afterwards.
         """
-        spec = self._order
+        spec = self._spec
         planted = nullcontext() if spec.mutant is None else MUTANTS[spec.mutant].planted()
         try:
             with planted, node_logs(log_level) as self.logs, real_world_forbidden():

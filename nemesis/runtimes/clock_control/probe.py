@@ -55,9 +55,9 @@ class ClockState:
     offset_ns: float
     drift: float
 
-    def offset_ms_at(self, moment_ns: int) -> float:
+    def offset_ms_at(self, time_ns: int) -> float:
         """Return how far it was ahead at another moment, its drift being the same."""
-        return (self.offset_ns + self.drift * (moment_ns - self.at_ns)) / 1e6
+        return (self.offset_ns + self.drift * (time_ns - self.at_ns)) / 1e6
 
 
 async def ask(library: Path, page: Path) -> ClockState:

@@ -102,7 +102,7 @@ class LocalDisks:
                     done.append(drawn)
         except OSError as error:
             raise RuntimeFailure(f"the disk of {node} cannot be damaged: {error}") from None
-        return damage.told(done)
+        return damage.damage_report(done)
 
     def cut_power(self, node: str) -> dict[str, Any]:
         """Take from the files of a dead broker what was not synced; returns how much that was."""

@@ -16,7 +16,7 @@ from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.docker import compose_file, labels, leftovers
 from nemesis.runtimes.docker.addresses import TEST_NETWORKS, DockerAddresses, candidates
 from nemesis.runtimes.docker.bridge import add_addresses, create_network, device
-from nemesis.runtimes.docker.collect import NotHad, bring_home
+from nemesis.runtimes.docker.collect import Uncollected, bring_home
 from nemesis.runtimes.docker.compose_file import Compose
 from nemesis.runtimes.docker.container_node import ContainerNode
 from nemesis.runtimes.docker.creation import create_container, create_volumes
@@ -139,10 +139,10 @@ class Cluster:
             except RuntimeFailure as error:
                 _logger.warning("not ended in order: %s", error)
 
-    async def bring_home(self) -> NotHad:
+    async def bring_home(self) -> Uncollected:
         """Copy what the containers hold into the run's directory; return what could not be had."""
         if self._client is None:
-            return NotHad()
+            return Uncollected()
         containers = await ask(
             "list the containers", leftovers.containers, self._client, self._run_id
         )

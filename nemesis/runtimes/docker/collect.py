@@ -31,7 +31,7 @@ BESIDE_LOGS = frozenset({HIGH_WATERMARKS, LOG_STARTS, CLEANED, METADATA})
 
 
 @dataclass(slots=True)
-class NotHad:
+class Uncollected:
     """What could not be brought home, in sentences."""
 
     records: list[str] = field(default_factory=list)
@@ -44,9 +44,9 @@ class NotHad:
         return [*self.records, *self.data.values()]
 
 
-def bring_home(containers: Iterable[Container], run_directory: Path) -> NotHad:
+def bring_home(containers: Iterable[Container], run_directory: Path) -> Uncollected:
     """Copy everything of these containers into the run's directory; return what could not be had. Blocks."""
-    missing = NotHad()
+    missing = Uncollected()
     for container in containers:
         node = container.labels.get(labels.NODE, "")
         if not node:

@@ -46,7 +46,7 @@ def ensure_image(client: DockerClient, *, progress: Callable[[str], None]) -> st
 
     ``progress`` is told what is going on. Raises ``MissingRequirement`` in one sentence; nothing half-made is left.
     """
-    ingredients = Ingredients.here()
+    ingredients = Ingredients.installed()
     tags = [tag_of(ingredients, base) for base in (default_base(), own_base())]
     try:
         for tag in tags:

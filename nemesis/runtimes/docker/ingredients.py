@@ -47,7 +47,7 @@ class Ingredients:
     """Pinned requirements, in order."""
 
     @classmethod
-    def here(cls) -> Ingredients:
+    def installed(cls) -> Ingredients:
         """Return those of this installation; raises ``MissingRequirement`` when something is not installed."""
         if not DOCKERFILE.is_file():
             raise MissingRequirement(

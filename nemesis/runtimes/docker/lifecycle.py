@@ -13,7 +13,7 @@ import asyncio
 from nemesis.history.stored_logs import StoredLog, read_logs
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.reference.adapters.disk import RealDisk
-from nemesis.runtimes.docker.collect import NotHad, logs_at_home
+from nemesis.runtimes.docker.collect import Uncollected, logs_at_home
 from nemesis.runtimes.docker.engine_calls import EngineRefused, together
 from nemesis.runtimes.docker.nodes import DockerNodes
 from nemesis.runtimes.docker.packets.kernel import Feature
@@ -30,7 +30,7 @@ class DockerLifecycle:
         self._nodes = nodes
         self._features = features
         self._journal: Journal | None = None
-        self._not_copied = NotHad()
+        self._not_copied = Uncollected()
 
     async def start(self) -> None:
         """Raises ``MissingRequirement`` (no engine, no image, no subnet, no space) or ``RuntimeFailure``."""
@@ -49,7 +49,7 @@ class DockerLifecycle:
 
     async def _give_up(self) -> None:
         await self.stop()
-        self._not_copied = NotHad()  # nothing was recorded that could be missed
+        self._not_copied = Uncollected()  # nothing was recorded that could be missed
 
     async def _start(self, journal: Journal) -> None:
         nodes = self._nodes

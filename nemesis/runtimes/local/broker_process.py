@@ -55,13 +55,13 @@ def broker_process(
     disk_commands: Path | None,
 ) -> NodeProcess:
     """Write the broker's configuration and return its process, not yet started; raises ``UsageError``."""
-    whole = target.broker_properties(endpoint, properties)
+    all_properties = target.broker_properties(endpoint, properties)
     config_file = run_directory / "config" / f"{name}.json"
     for folder in (config_file.parent, *endpoint.log_dirs):
         folder.mkdir(parents=True, exist_ok=True)
     if endpoint.trace_file is not None:
         endpoint.trace_file.parent.mkdir(parents=True, exist_ok=True)
-    config_file.write_bytes(msgspec.json.format(msgspec.json.encode(whole), indent=2))
+    config_file.write_bytes(msgspec.json.format(msgspec.json.encode(all_properties), indent=2))
     return NodeProcess(
         name,
         target.broker_command(config_file, mutant, disk_commands=disk_commands),

@@ -122,7 +122,7 @@ class Flow:
         if self._is_sink_lost:
             return
         if self._kept or self._sink is None or self.is_held:
-            self._keep(data)
+            self._store(data)
         else:
             self._forward(data)
 
@@ -176,9 +176,9 @@ class Flow:
             self._table.count_forwarded(self.link, passing)
             self._sink.write(data if passing == len(data) else data[:passing])
         if passing < len(data):
-            self._keep(data[passing:])
+            self._store(data[passing:])
 
-    def _keep(self, data: bytes) -> None:
+    def _store(self, data: bytes) -> None:
         if self._table.is_held(self.link):
             self._table.count_held(self.link, len(data))
         if self._stopped_at is not None:

@@ -87,4 +87,4 @@ class SimulationLogTails:
         return self._machines.disks[node].unsynced_log_bytes()
 
     async def corrupt(self, node: str) -> dict[str, Any]:
-        return damage.told(self._machines.disks[node].corrupt_tail(self._rng))
+        return damage.damage_report(self._machines.disks[node].corrupt_tail(self._rng))

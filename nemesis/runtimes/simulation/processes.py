@@ -22,7 +22,7 @@ class SimulationProcesses:
 
     def __init__(self, machines: Machines) -> None:
         self._machines = machines
-        self._moments = stream(machines.config.seed, "moments")
+        self._rng = stream(machines.config.seed, "moments")
         self.membership = SimulationMembership(machines, self)
         self.traces = SimulationTraces(machines.record)
 
@@ -72,7 +72,7 @@ class SimulationProcesses:
     async def _in_the_middle(self, node: str, strike: Callable[[], None]) -> None:
         """Strike a process between two of its next few actions; return when that has happened, or it does nothing."""
         incarnation = self._machines.nodes[node].incarnation
-        actions = self._moments.randint(0, self._machines.config.strike_within_actions)
+        actions = self._rng.randint(0, self._machines.config.strike_within_actions)
         if incarnation is None or incarnation.is_stopped or not actions:
             return
         struck = asyncio.Event()

@@ -42,7 +42,7 @@ def pace(tally: Tally) -> str:
     """Return speed and findings in one line."""
     parts = [
         _speed(tally),
-        ", ".join(f"{name} {len(result.seeds)}" for name, result in tally.found.items())
+        ", ".join(f"{name} {len(result.seeds)}" for name, result in tally.properties_found.items())
         or "no findings",
     ]
     if tally.crashed:
@@ -101,11 +101,11 @@ def _reached(tally: Tally, *, is_verbose: bool) -> Iterator[str]:
 
 
 def _findings(tally: Tally, shorten: Callable[[Path], str]) -> Iterator[str]:
-    if not tally.found:
+    if not tally.properties_found:
         return
-    width = max(len(name) for name in tally.found)
+    width = max(len(name) for name in tally.properties_found)
     yield f"{'property':<{width}}  seeds"
-    for name, result in tally.found.items():
+    for name, result in tally.properties_found.items():
         yield f"{name:<{width}}  {_seeds(result)}"
         yield f"{'':<{width}}  seed {result.first_seed}: {result.first.key}: {result.first.sentence}"
         if result.first_run is not None:

@@ -86,8 +86,8 @@ def vary(scenario: Scenario, seed: int) -> Variation:
 
 def _faults(rng: Random, settings: FaultSettings) -> FaultSettings:
     chance = rng.choice(KEEP_CHANCES)
-    kinds = _keep(rng, settings.kinds, chance) or (rng.choice(settings.kinds),)
-    recipes = _keep(rng, settings.recipes, chance)
+    kinds = _sample(rng, settings.kinds, chance) or (rng.choice(settings.kinds),)
+    recipes = _sample(rng, settings.recipes, chance)
     weights = {
         name: min(MAX_WEIGHT, settings.weights.get(name, 1) * rng.choice(WEIGHTS))
         for name in (*kinds, *recipes)
@@ -95,7 +95,7 @@ def _faults(rng: Random, settings: FaultSettings) -> FaultSettings:
     return msgspec.structs.replace(settings, kinds=kinds, recipes=recipes, weights=weights)
 
 
-def _keep(rng: Random, names: Sequence[str], chance: float) -> tuple[str, ...]:
+def _sample(rng: Random, names: Sequence[str], chance: float) -> tuple[str, ...]:
     return tuple(name for name in names if rng.random() < chance)
 
 

@@ -64,7 +64,7 @@ class Tally:
     repeats: Callable[[int], str] = _alone
     """Returns the command that runs one seed alone."""
     done: int = 0
-    found: dict[str, FoundProperty] = field(default_factory=dict)
+    properties_found: dict[str, FoundProperty] = field(default_factory=dict)
     doubts: dict[int, tuple[str, ...]] = field(default_factory=dict)
     doubtful_runs: dict[int, str] = field(default_factory=dict)
     """Where the first runs in doubt are kept."""
@@ -75,7 +75,7 @@ class Tally:
     not_kept: dict[int, str] = field(default_factory=dict)
     codecs_compared: int = 0
     checked: Counter[str] = field(default_factory=Counter)
-    seen_by: Counter[str] = field(default_factory=Counter)
+    observed_by: Counter[str] = field(default_factory=Counter)
     """In how many seeds a property observed something."""
     hashes: dict[int, str] = field(default_factory=dict)
     """Of the trace of each seed: equal in two explorations of the same seeds with the same options."""
@@ -93,7 +93,7 @@ class Tally:
         self.done += 1
         self.hashes[report.seed] = report.trace_hash
         for finding in report.findings:
-            result = self.found.setdefault(finding.property, FoundProperty())
+            result = self.properties_found.setdefault(finding.property, FoundProperty())
             result.seeds[report.seed] = finding
             if report.run is not None:
                 result.runs[report.seed] = report.run
@@ -106,7 +106,7 @@ class Tally:
         if report.not_kept is not None:
             self.not_kept[report.seed] = report.not_kept
         self.checked.update(report.checked)
-        self.seen_by.update({name: int(count > 0) for name, count in report.checked.items()})
+        self.observed_by.update({name: int(count > 0) for name, count in report.checked.items()})
         self.coverage = self.coverage.combine(report.coverage)
         self.events += report.events
         self.deviations += report.deviations
@@ -133,7 +133,7 @@ class Tally:
     def satisfied(self) -> frozenset[str]:
         """Broken properties of which enough runs are kept."""
         return frozenset(
-            name for name, result in self.found.items() if len(result.runs) >= RUNS_KEPT
+            name for name, result in self.properties_found.items() if len(result.runs) >= RUNS_KEPT
         )
 
     @property
@@ -144,11 +144,11 @@ class Tally:
     @property
     def unseen(self) -> list[str]:
         """Properties that observed nothing in any seed."""
-        return [name for name, seeds in self.seen_by.items() if not seeds]
+        return [name for name, seeds in self.observed_by.items() if not seeds]
 
     @property
     def verdict(self) -> Verdict:
-        if self.found or self.invalid:
+        if self.properties_found or self.invalid:
             return Verdict.INVALID
         if self.why_unknown():
             return Verdict.UNKNOWN
@@ -175,7 +175,7 @@ class Tally:
         if (
             self.is_interrupted
             or self.mismatches
-            or (self.crashed and not self.found and not self.invalid)
+            or (self.crashed and not self.properties_found and not self.invalid)
         ):
             return EXIT_CRASH
         return self.verdict.exit_code
@@ -187,7 +187,9 @@ class Tally:
             "exit_code": self.exit_code,
             "interrupted": self.is_interrupted,
             "seeds": {"asked": self.asked, "done": self.done, "crashed": len(self.crashed)},
-            "findings": [_finding_as_json(name, result) for name, result in self.found.items()],
+            "findings": [
+                _finding_as_json(name, result) for name, result in self.properties_found.items()
+            ],
             "unknown": [
                 {
                     "seed": seed,
@@ -220,7 +222,7 @@ class Tally:
                 ],
             },
             "properties": {
-                name: {"checked": count, "seeds": self.seen_by[name]}
+                name: {"checked": count, "seeds": self.observed_by[name]}
                 for name, count in self.checked.items()
             },
             "hashes": {str(seed): self.hashes[seed] for seed in sorted(self.hashes)},

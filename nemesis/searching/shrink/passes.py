@@ -144,7 +144,7 @@ def _plainer(trials: Trials, number: int) -> None:
             msgspec.structs.replace(trials.spec.plan[number].fault, **{field.name: value})
             for value in plainer
         )
-        _first_plan(trials, _each_in_place(trials.spec, number, faults))
+        _first_plan(trials, _each_substituted(trials.spec, number, faults))
 
 
 def _plainer_values(name: str, now: object, default: object) -> Iterator[object]:
@@ -154,7 +154,7 @@ def _plainer_values(name: str, now: object, default: object) -> Iterator[object]
         yield default
 
 
-def _each_in_place(spec: SimulationSpec, number: int, faults: Iterable[Fault]) -> Iterator[Plan]:
+def _each_substituted(spec: SimulationSpec, number: int, faults: Iterable[Fault]) -> Iterator[Plan]:
     """The plan with each of the faults in the place of the one there, if the cluster can have it."""
     nodes = spec.scenario.nodes
     for fault in faults:

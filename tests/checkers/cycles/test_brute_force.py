@@ -12,7 +12,7 @@ from tests.checkers.cycles.brute_force import Txn, cycle_names, dependencies, se
 from tests.checkers.cycles.random_histories import events, tiny
 from tests.checkers.histories import judge
 
-ORDERS = {
+PERMUTATIONS = {
     "": "serializable",
     "process": "strong-session-serializable",
     "realtime": "strict-serializable",
@@ -29,7 +29,7 @@ def agree(txns: list[Txn], *, lists: bool) -> set[str]:
     results = judge(ListAppend() if lists else RwRegister(), events(txns))
     collected = {name for name, result in results.items() if result.findings}
     assert "well-formed" not in collected
-    for sequence, model in ORDERS.items():
+    for sequence, model in PERMUTATIONS.items():
         is_serializable = serializable(txns, sequence, lists=lists)
         assert not (_forbidden(collected, model) and is_serializable), (model, collected, txns)
         assert not lists or is_serializable or _forbidden(collected, model), (

@@ -26,7 +26,7 @@ def results(*txns: Txn, model: str = "serializable", cuts: Sequence[int] = ()) -
     return judge(LogTransactions(MODELS[model]), transactions(*txns), cuts)
 
 
-def told(*txns: Txn, model: str = "serializable") -> dict[str, str]:
+def sentences(*txns: Txn, model: str = "serializable") -> dict[str, str]:
     """By property, the verdict of its findings."""
     return {
         name: str(result.findings[0].verdict)
@@ -48,27 +48,27 @@ def test_two_transactions_that_polled_each_others_records() -> None:
     )
     assert finding.key == "key x, key y"
     assert {event["op"] for event in finding.events} == {0, 1, 2, 3}
-    assert told(*EACH_OTHER) == {"G1c": "invalid"}
+    assert sentences(*EACH_OTHER) == {"G1c": "invalid"}
 
 
 def test_who_reads_uncommitted_may_do_that() -> None:
-    assert told(*EACH_OTHER, model="read-uncommitted") == {"G1c": "valid"}
+    assert sentences(*EACH_OTHER, model="read-uncommitted") == {"G1c": "valid"}
     (finding,) = results(*EACH_OTHER, model="read-uncommitted")["G1c"].findings
     assert finding.sentence.endswith("The model read-uncommitted allows that.")
 
 
 def test_a_process_that_polled_what_was_sent_because_of_its_later_send() -> None:
-    assert told(*LATER_SEND) == {"G1c-process": "invalid"}
+    assert sentences(*LATER_SEND) == {"G1c-process": "invalid"}
 
 
 def test_what_was_polled_before_it_was_sent() -> None:
-    assert told(*POLLED_BEFORE_SENT) == {"G1c-realtime": "invalid"}
+    assert sentences(*POLLED_BEFORE_SENT) == {"G1c-realtime": "invalid"}
     (finding,) = results(*POLLED_BEFORE_SENT)["G1c-realtime"].findings
     assert "T0 comes before T1: T0 had ended before T1 began." in finding.steps
 
 
 def test_appends_of_transactions_may_interleave() -> None:
-    assert told(*INTERLEAVED) == {"G0": "valid"}
+    assert sentences(*INTERLEAVED) == {"G0": "valid"}
     assert {str(result.verdict) for result in results(*INTERLEAVED).values()} == {
         "valid",
         "unknown",
@@ -84,18 +84,18 @@ def test_appends_and_polls_may_make_a_circle() -> None:
         Txn(0, 10, [Sent("x", 1, 0), Polled("y", [(0, 3)])], "0"),
         Txn(1, 11, [Sent("x", 2, 1), Sent("y", 3, 0)], "1"),
     )
-    assert told(*calls) == {"G1c": "valid"}
+    assert sentences(*calls) == {"G1c": "valid"}
 
 
 def test_of_what_failed_or_is_in_doubt_nothing_follows() -> None:
     for kind in ("fail", "info"):
         first, second = EACH_OTHER
-        assert told(first, Txn(1, 11, second.parts, "1", kind)) == {}
+        assert sentences(first, Txn(1, 11, second.parts, "1", kind)) == {}
 
 
 def test_a_value_that_was_sent_twice_shows_no_order() -> None:
     again = Txn(2, 12, [Sent("x", 1, 1)], "2")
-    assert "G1c" not in told(*EACH_OTHER, again)
+    assert "G1c" not in sentences(*EACH_OTHER, again)
 
 
 def test_nobody_who_polled_proves_nothing() -> None:

@@ -87,7 +87,7 @@ class Machines:
         return self.disks[node].unsynced_log_bytes()
 
     async def corrupt_tail(self, node: str) -> dict[str, Any]:
-        return damage.told(self.disks[node].corrupt_tail(Random(1)))
+        return damage.damage_report(self.disks[node].corrupt_tail(Random(1)))
 
     async def heal_disk(self, node: str) -> dict[str, Any]:
         refused = self.disks[node].heal()

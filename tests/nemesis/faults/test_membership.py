@@ -47,9 +47,9 @@ class TestAddBroker:
             assert strike.victims == ["broker-4"]
             assert context.cluster.brokers == [*BROKERS, "broker-4"]
             assert await context.network.probe("broker-1", "broker-4", timeout_s=1.0)
-            seen = await context.view.snapshot()
-            assert 4 in seen.brokers
-            assert len([s for s in seen.partitions.values() if 4 in s.isr]) == 2
+            snapshot = await context.view.snapshot()
+            assert 4 in snapshot.brokers
+            assert len([s for s in snapshot.partitions.values() if 4 in s.isr]) == 2
             assert not (await strike.verify()).is_effective
             await healed(strike, context)
             assert context.cluster.brokers == BROKERS
@@ -207,8 +207,8 @@ class TestRollingRestart:
             assert not measured.is_effective
             assert measured.detail.keys() == {"broker-1", "broker-2"}
             assert measured.detail["broker-2"]["missing"].startswith("it is not in sync in t-")
-            seen = await context.view.snapshot()
-            assert epochs(seen)[3] == epochs(before)[3]
+            snapshot = await context.view.snapshot()
+            assert epochs(snapshot)[3] == epochs(before)[3]
             await hold.remove()
             await healed(strike, context)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from nemesis.faults.departure import REGISTERED, trace_of
 from nemesis.faults.moves import Moved, coming, leaving, pending, returning
-from nemesis.faults.rolling_restart import Order, missing_of, next_in_turn
+from nemesis.faults.rolling_restart import RestartOrder, missing_of, next_in_turn
 
 TP = ("orders", 0)
 FIRST_EPOCH, SECOND_EPOCH = UUID(int=1), UUID(int=2)
@@ -107,15 +107,15 @@ class TestLeaving:
 
 
 class TestComing:
-    SEEN = cluster(1, 2, 3, 4, orders=state(1, 2, 3), moving=state(1, 2, 3, removing=(1,)))
+    SNAPSHOT = cluster(1, 2, 3, 4, orders=state(1, 2, 3), moving=state(1, 2, 3, removing=(1,)))
 
     def test_partitions_that_rest_get_it_in_place_of_one_replica(self) -> None:
-        chosen = coming(self.SEEN, 4, 5, Random(1))
+        chosen = coming(self.SNAPSHOT, 4, 5, Random(1))
         [(before, replicas)] = chosen.values()
         assert chosen.keys() == {TP}
         assert len(replicas) == 3
         assert set(replicas) - set(before.replicas) == {4}
-        assert coming(self.SEEN, 4, 0, Random(1)) == {}
+        assert coming(self.SNAPSHOT, 4, 0, Random(1)) == {}
 
     def test_it_is_over_when_it_is_there_or_somebody_else_has_moved_the_partition(self) -> None:
         chosen = {TP: (state(1, 2, 3), (1, 4, 3))}
@@ -158,7 +158,7 @@ class TestRollingRestart:
             ("controller-first", ["broker-2", "broker-1", "broker-3"]),
         ],
     )
-    def test_whose_turn_it_is(self, sequence: Order, turns: list[str]) -> None:
+    def test_whose_turn_it_is(self, sequence: RestartOrder, turns: list[str]) -> None:
         waiting = ["broker-3", "broker-1", "broker-2"]
         observed = cluster(1, 2, 3, controller=2)
         collected = []

@@ -19,7 +19,7 @@ from nemesis.support.journal import read_journals
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerEndpoint
 
-PLACE = BrokerEndpoint(
+ENDPOINT = BrokerEndpoint(
     broker_id=2,
     bind=Address("127.4.9.2", 19092),
     advertised=Address("127.4.9.2", 9092),
@@ -31,7 +31,7 @@ PLACE = BrokerEndpoint(
 
 
 def test_a_broker_gets_the_scenarios_properties_and_its_place() -> None:
-    properties = TARGETS["reference"].broker_properties(PLACE, {"min.insync.replicas": 2})
+    properties = TARGETS["reference"].broker_properties(ENDPOINT, {"min.insync.replicas": 2})
     config = KafkaConfig.from_properties(properties)
     assert config.min_insync_replicas == 2
     assert config.listener_config.end_points == (("127.4.9.2", 19092, "PLAINTEXT"),)
@@ -44,7 +44,7 @@ def test_a_scenario_may_give_the_controller_a_listener_of_its_own() -> None:
         "control.plane.listener.name": "CONTROLLER",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     }
-    properties = TARGETS["reference"].broker_properties(PLACE, asked)
+    properties = TARGETS["reference"].broker_properties(ENDPOINT, asked)
     listeners = KafkaConfig.from_properties(properties).listener_config
     assert listeners.control_plane_end_point == ("127.4.9.2", 19093, "CONTROLLER")
     assert listeners.advertised[1] == ("127.4.9.2", 9093, "CONTROLLER")
@@ -52,7 +52,7 @@ def test_a_scenario_may_give_the_controller_a_listener_of_its_own() -> None:
 
 
 def test_a_broker_may_be_told_to_record_nothing() -> None:
-    untraced = replace(PLACE, trace_file=None)
+    untraced = replace(ENDPOINT, trace_file=None)
     properties = TARGETS["reference"].broker_properties(untraced, {})
     assert KafkaConfig.from_properties(properties).trace_file is None
 
@@ -61,25 +61,27 @@ def test_a_value_of_the_wrong_type_is_named() -> None:
     with pytest.raises(
         UsageError, match=r"^broker configuration: min\.insync\.replicas is 'two': .*int.*str"
     ):
-        TARGETS["reference"].broker_properties(PLACE, {"min.insync.replicas": "two"})
+        TARGETS["reference"].broker_properties(ENDPOINT, {"min.insync.replicas": "two"})
 
 
 def test_a_value_out_of_range_is_named() -> None:
     with pytest.raises(UsageError, match=r": min\.insync\.replicas is 0: .*>= 1"):
-        TARGETS["reference"].broker_properties(PLACE, {"min.insync.replicas": 0})
+        TARGETS["reference"].broker_properties(ENDPOINT, {"min.insync.replicas": 0})
 
 
 def test_a_property_that_does_not_exist_is_named() -> None:
     with pytest.raises(UsageError, match=r"there is no property 'min\.insync'$"):
-        TARGETS["reference"].broker_properties(PLACE, {"min.insync": 2})
+        TARGETS["reference"].broker_properties(ENDPOINT, {"min.insync": 2})
 
 
 def test_a_missing_property_and_an_item_of_a_list_are_named() -> None:
-    whole = TARGETS["reference"].broker_properties(PLACE, {})
+    properties = TARGETS["reference"].broker_properties(ENDPOINT, {})
     with pytest.raises(ConfigError, match=r": zookeeper\.connect is missing$"):
-        KafkaConfig.from_properties({k: v for k, v in whole.items() if k != "zookeeper.connect"})
+        KafkaConfig.from_properties(
+            {k: v for k, v in properties.items() if k != "zookeeper.connect"}
+        )
     with pytest.raises(ConfigError, match=r": log\.dirs is \[1\]: .*str"):
-        KafkaConfig.from_properties({**whole, "log.dirs": [1]})
+        KafkaConfig.from_properties({**properties, "log.dirs": [1]})
 
 
 def test_only_a_mutant_or_a_disk_that_fails_needs_the_harness_in_the_brokers_process() -> None:

@@ -36,10 +36,10 @@ def test_recovery_keeps_what_was_synced_and_cuts_what_is_damaged(
         log.append_as_leader(batch(), 0)
     before = disk.contents()[f"/{FILE}"]
     [done] = disk.corrupt_tail(Random(seed))
-    whole = list(damage.batches(before))
-    hurt = next(n for n, b in enumerate(whole) if b.start <= done.position < b.end)
+    batches = list(damage.batches(before))
+    hurt = next(n for n, b in enumerate(batches) if b.start <= done.position < b.end)
     assert hurt >= synced
-    assert done.lost_bytes == len(before) - whole[hurt].start
+    assert done.lost_bytes == len(before) - batches[hurt].start
     assert opened(disk).log_end_offset == hurt
 
 

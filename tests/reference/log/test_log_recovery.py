@@ -23,7 +23,7 @@ from tests.reference.log.mortal import Killed, Mortal
 WINDOW = 1 << 20
 """What recovery reads at once."""
 SIZES = (3, 1, 2, 4)
-WHOLE = b"".join(batch(n, payload=b"p" * 10 * n) for n in SIZES)
+INTACT = b"".join(batch(n, payload=b"p" * 10 * n) for n in SIZES)
 ENDS = [0, *(sum(61 + 10 * n for n in SIZES[: i + 1]) for i in range(4))]
 OFFSETS = [0, *(sum(SIZES[: i + 1]) for i in range(4))]
 
@@ -41,11 +41,11 @@ def test_a_tail_torn_at_any_byte_is_cut_back_to_the_last_whole_batch(
     tmp_path: Path, junk: bytes
 ) -> None:
     file = log_of_four_batches(tmp_path)
-    whole = file.read_bytes()
-    assert len(whole) == ENDS[-1]
+    intact = file.read_bytes()
+    assert len(intact) == ENDS[-1]
     epochs = {0: (), 3: ((1, 0),), 4: ((1, 0), (2, 3)), 6: ((1, 0), (2, 3), (4, 4))}
-    for size in range(len(whole), -1, -7):
-        file.write_bytes(whole[:size] + junk)
+    for size in range(len(intact), -1, -7):
+        file.write_bytes(intact[:size] + junk)
         log = open_log(tmp_path)
         batches = sum(end <= size for end in ENDS[1:])
         assert log.log_end_offset == OFFSETS[batches]
@@ -87,8 +87,8 @@ def test_batches_of_any_size_are_walked_whatever_is_read_at_once(
         file.write_bytes(data[: len(data) - cut])
         records, size = FileRecords(RealDisk(), str(file)), file.stat().st_size
         walked = list(records.intact_batches(0, size, may_have_gaps=False))
-        whole = [header for headers in walked for header in headers]
-        assert [header.position for header in whole] == [
+        all_headers = [header for headers in walked for header in headers]
+        assert [header.position for header in all_headers] == [
             start
             for start, end in pairwise(accumulate((61 + n for n in sizes), initial=0))
             if end <= size

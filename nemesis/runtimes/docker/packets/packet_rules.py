@@ -177,7 +177,7 @@ class PacketRules:
 
     async def _change(self, links: frozenset[Link], change: Callable[[], None]) -> None:
         """Change what is in force, and make the rules of every namespace that these links concern anew."""
-        nodes = {self._place(link) for link in links}
+        nodes = {self._node_of(link) for link in links}
         is_handled = self._is_handled(links)
         change()
         results = await asyncio.gather(
@@ -203,9 +203,9 @@ class PacketRules:
         """Whether any of these links is in the packet handler's hands."""
         return any(self._in_force.shape(replace(link, api_key=None)) for link in links)
 
-    def _place(self, link: Link) -> str:
+    def _node_of(self, link: Link) -> str:
         try:
-            return rules.place_of(link, self._nodes)[0]
+            return rules.node_and_chain_of(link, self._nodes)[0]
         except (KeyError, ValueError) as error:
             raise RuntimeFailure(f"there is no rule for the link {link}: {error}") from None
 
@@ -248,7 +248,7 @@ class PacketRules:
 
     async def _counts(self, links: frozenset[Link]) -> Counts:
         """Return what the rules of these links have counted, those before them included."""
-        nodes = sorted({self._place(link) for link in links})
+        nodes = sorted({self._node_of(link) for link in links})
         counted = await asyncio.gather(*map(self._counts_at, nodes))
         return defaultdict(
             Count, {label: count for per_node in counted for label, count in per_node.items()}
@@ -259,7 +259,7 @@ class PacketRules:
             namespace = self._namespaces.get(node)
             now = {} if namespace is None else await self._translated(node, chain.read(namespace))
             before = {
-                label: n for label, n in self._counted.items() if self._place(label[0]) == node
+                label: n for label, n in self._counted.items() if self._node_of(label[0]) == node
             }
             return {
                 label: before.get(label, Count()) + now.get(label, Count())
@@ -286,7 +286,7 @@ class PacketRules:
         )
 
     def _tally(self, link: Link, tallies: Tallies) -> Tally:
-        return tallies.get((self._place(link), rules.queue_of(link, self._nodes)), Tally())
+        return tallies.get((self._node_of(link), rules.queue_of(link, self._nodes)), Tally())
 
     async def _translated(self, node: str, work: Awaitable[T]) -> T:
         try:

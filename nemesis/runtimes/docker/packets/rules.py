@@ -112,7 +112,7 @@ class InForce:
         }
 
 
-def place_of(link: Link, nodes: Mapping[str, PacketNode]) -> tuple[str, Chain]:
+def node_and_chain_of(link: Link, nodes: Mapping[str, PacketNode]) -> tuple[str, Chain]:
     """Return the node in whose namespace the link is ruled, and the chain; raises ValueError when there is none."""
     if nodes[link.target].is_container:
         return link.target, Chain.IN
@@ -131,7 +131,7 @@ def links_at(node: str, nodes: Mapping[str, PacketNode]) -> list[tuple[Link, Cha
 
 def queue_of(link: Link, nodes: Mapping[str, PacketNode]) -> int:
     """Return the number of the link's queue in the namespace where it is ruled."""
-    _, chain = place_of(link, nodes)
+    _, chain = node_and_chain_of(link, nodes)
     numbers = {node: number for number, node in enumerate(nodes)}
     return numbers[link.source] if chain is Chain.IN else MAX_NODES + numbers[link.target]
 
@@ -170,7 +170,7 @@ def counts(saved: Iterable[str]) -> dict[tuple[Link, Role], Count]:
 
 
 def _rules_of(link: Link, nodes: Mapping[str, PacketNode], in_force: InForce) -> list[str]:
-    _, chain = place_of(link, nodes)
+    _, chain = node_and_chain_of(link, nodes)
     other = link.source if chain is Chain.IN else link.target
     option = "-s" if chain is Chain.IN else "-d"
     match = f"{option} {nodes[other].host}"

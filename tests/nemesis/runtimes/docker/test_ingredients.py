@@ -26,7 +26,7 @@ from nemesis.support.paths import cache_directory
 
 @pytest.fixture(scope="module")
 def ingredients() -> Ingredients:
-    return Ingredients.here()
+    return Ingredients.installed()
 
 
 def test_brokers_and_planted_bugs_start_from_the_code_alone(
@@ -106,7 +106,7 @@ def test_every_ingredient_changes_the_digest(ingredients: Ingredients, tmp_path:
         replace(ingredients, code={**ingredients.code, "code/new.py": changed}).digest("base"),
         replace(ingredients, jars={}).digest("base"),
     ]
-    assert ingredients.digest("base") == Ingredients.here().digest("base")
+    assert ingredients.digest("base") == Ingredients.installed().digest("base")
     assert len({ingredients.digest("base"), *others}) == len(others) + 1
 
 

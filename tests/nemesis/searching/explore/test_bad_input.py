@@ -16,7 +16,7 @@ SCENARIO = "partition-controller"
 
 
 @pytest.fixture(autouse=True)
-def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _scratch_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)

@@ -64,7 +64,7 @@ def test_a_crash_with_the_real_codec_takes_no_finding_away(exploration: Explorat
     task = CodecTask(exploration.task(6, tally).spec)
     exploration.take(Crashed(task, "still at work after 300 s", "", "the stack"), tally)
     assert tally.crashed == {}
-    assert "hw-bounded" in tally.found
+    assert "hw-bounded" in tally.properties_found
     assert tally.mismatches[6].startswith("crashed: still at work after 300 s")
     assert tally.exit_code == 255
 

@@ -36,7 +36,7 @@ def test_no_seed_is_no_proof() -> None:
 def test_a_finding_makes_it_invalid_and_names_its_seeds() -> None:
     broken = tally(report(5, broken=("hw-bounded",)), report(2, broken=("hw-bounded",)), report(3))
     assert (broken.verdict, broken.exit_code) == (Verdict.INVALID, 1)
-    result = broken.found["hw-bounded"]
+    result = broken.properties_found["hw-bounded"]
     assert sorted(result.seeds) == [2, 5]
     assert result.first.sentence == "seed 2 broke it."
 

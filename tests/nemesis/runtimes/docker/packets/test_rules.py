@@ -28,11 +28,11 @@ def of_link(node: str, link: Link, in_force: InForce) -> list[str]:
 
 
 def test_a_link_is_ruled_where_its_packets_come_in_or_where_they_leave_for_a_client() -> None:
-    assert rules.place_of(TO_2, NODES) == ("broker-2", Chain.IN)
-    assert rules.place_of(Link("client-1", "broker-2"), NODES) == ("broker-2", Chain.IN)
-    assert rules.place_of(TO_CLIENT, NODES) == ("broker-1", Chain.OUT)
+    assert rules.node_and_chain_of(TO_2, NODES) == ("broker-2", Chain.IN)
+    assert rules.node_and_chain_of(Link("client-1", "broker-2"), NODES) == ("broker-2", Chain.IN)
+    assert rules.node_and_chain_of(TO_CLIENT, NODES) == ("broker-1", Chain.OUT)
     with pytest.raises(ValueError, match="neither client-1 nor client-2 is a container"):
-        rules.place_of(Link("client-1", "client-2"), NODES)
+        rules.node_and_chain_of(Link("client-1", "client-2"), NODES)
 
 
 def test_without_faults_every_link_is_only_counted() -> None:
