@@ -94,13 +94,13 @@ def _controller_elected(event: Event) -> str:
 
 def _controller_failover(event: Event) -> str:
     live = f", with {brokers(event.live)} alive" if event.live is not None else ""
-    return (
-        f"{_actor(event)} finished its failover as controller of epoch {event.controller_epoch}{live}"
-    )
+    return f"{_actor(event)} finished its failover as controller of epoch {event.controller_epoch}{live}"
 
 
 def _controller_resigned(event: Event) -> str:
-    return f"{_actor(event)} resigned from controller epoch {event.controller_epoch}: {event.reason}"
+    return (
+        f"{_actor(event)} resigned from controller epoch {event.controller_epoch}: {event.reason}"
+    )
 
 
 def _settings(event: Event) -> str:

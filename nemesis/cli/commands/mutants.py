@@ -58,7 +58,7 @@ def mutants(
         typer.Option(
             "--seeds",
             metavar="N",
-            parser=whole,
+            parser=whole_number,
             help="Runs of each bug at most. Default: 200; generated: 25.",
         ),
     ] = None,
@@ -96,13 +96,15 @@ def mutants(
         typer.Option(
             "--generated",
             metavar="N",
-            parser=whole,
+            parser=whole_number,
             help="Draw N mutants of the reference at random instead, and state the mutation score.",
         ),
     ] = None,
     draw_seed: Annotated[
         int,
-        typer.Option("--seed", metavar="S", parser=whole, help="Of the draw of generated mutants."),
+        typer.Option(
+            "--seed", metavar="S", parser=whole_number, help="Of the draw of generated mutants."
+        ),
     ] = 1,
     modules: Annotated[
         list[str] | None,
