@@ -34,6 +34,7 @@ from nemesis.workloads.operations import OperationLog
 from nemesis.workloads.partitions import KnownPartitions, TopicPartition
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 from nemesis.workloads.producers import Producers
+from nemesis.workloads.querying import Querying
 from nemesis.workloads.reads import Reads
 from nemesis.workloads.record_deletion import delete_records_again_and_again
 from nemesis.workloads.topic_creation import TopicCreation
@@ -78,6 +79,9 @@ class ProduceConsume:
             log=self._log,
             on_created=self._on_created,
         )
+        self._querying = Querying(
+            context, clients=self._clients, partitions=self._partitions, log=self._log
+        )
         self._final_reads = FinalReads(context, clients=self._clients, reads=reads)
 
     @property
@@ -105,6 +109,8 @@ class ProduceConsume:
             self._spawn("admin-1", self._delete_records("admin-1"))
         if options.move_log_dirs_interval_ms:
             self._spawn("admin-2", self._move_log_dirs("admin-2"))
+        if options.query_interval_ms:
+            self._spawn("query-0", self._querying.run("query-0", options.query_interval_ms))
         if options.later_topics:
             self._spawn("admin-0", self._topic_creation.create_later("admin-0"))
 

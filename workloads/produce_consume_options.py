@@ -43,3 +43,5 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     """How often somebody deletes most records of a partition; 0: never."""
     move_log_dirs_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
     """How often somebody moves a replica to another log directory of its broker; 0: never."""
+    query_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
+    """How often a client asks some broker for offsets, metadata or ends of leader epochs; 0: never."""

@@ -8,7 +8,7 @@ the operation, the completions have them too, and ``fail`` and ``info`` have ``e
 
 from __future__ import annotations
 
-from nemesis.history.events import Kind, Records, Word
+from nemesis.history.events import Kind, Milliseconds, Records, Word
 from nemesis.history.vocabulary.declaring import (
     PartitionView,
     View,
@@ -96,6 +96,73 @@ class LogStartOk(LogStart, frozen=True, kw_only=True):
     """The leader has answered."""
 
     log_start_offset: Records
+
+
+@invokes("earliest-offset", "latest-offset")
+class OffsetQuery(PartitionOperationView, frozen=True, kw_only=True):
+    """A client asks a broker, leader or not, for the first or the last offset of a partition (ListOffsets)."""
+
+    node: int
+
+
+@answers("earliest-offset", "latest-offset")
+class OffsetQueryOk(OffsetQuery, frozen=True, kw_only=True):
+    """The broker has answered."""
+
+    offset: Records
+
+
+@invokes("offset-by-time")
+class OffsetByTime(OffsetQuery, frozen=True, kw_only=True):
+    """A client asks a broker for the first record that is not older than a time (ListOffsets)."""
+
+    wall_ms: Milliseconds
+    """The time, since 1970."""
+
+
+@answers("offset-by-time")
+class OffsetByTimeOk(OffsetByTime, frozen=True, kw_only=True):
+    """The broker has answered."""
+
+    offset: Records
+    """The offset of the record; −1: no record is as young."""
+
+
+@invokes("metadata")
+class MetadataQuery(PartitionOperationView, frozen=True, kw_only=True):
+    """A client asks a broker what it knows of a partition (Metadata)."""
+
+    node: int
+
+
+@answers("metadata")
+class MetadataQueryOk(MetadataQuery, frozen=True, kw_only=True):
+    """The broker has answered."""
+
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+
+
+@invokes("epoch-end")
+class EpochEndQuery(PartitionOperationView, frozen=True, kw_only=True):
+    """A client asks a broker where a leader epoch ends in its log (OffsetForLeaderEpoch)."""
+
+    node: int
+    leader_epoch: int
+    """The requested leader epoch."""
+
+
+@answers("epoch-end")
+class EpochEndQueryOk(PartitionOperationView, frozen=True, kw_only=True):
+    """The broker has answered."""
+
+    node: int
+    leader_epoch: int
+    """The largest leader epoch of the log that is at most the requested one; −1: the broker knows none."""
+    offset: Records
+    """The offset behind the last record of that leader epoch; −1: the broker knows none."""
 
 
 @invokes("delete-records")

@@ -2,6 +2,7 @@
 
 * ``client``        KafkaClient: metadata, send, poll (start here)
 * ``admin``         KafkaAdmin: topics, reassignments, elections, log directories
+* ``queries``       offsets, metadata and epoch ends, asked of any broker
 * ``idempotent_producer``   IdempotentProducer: sends a batch again until its fate is known
 * ``connection``    one TCP connection bound to its source address; ``frames`` one frame out, one in
 * ``codec``         frames to messages and back, by kio
