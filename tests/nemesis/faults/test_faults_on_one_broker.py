@@ -1,0 +1,65 @@
+"""Several faults on one broker, and recipes that need them."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from nemesis.faults import selectors
+from nemesis.faults.base import DrawRange, FaultContext, SelectorUnresolved
+from nemesis.faults.kill import Kill
+from nemesis.faults.plan import PlannedFault
+from nemesis.faults.recipes import RECIPES
+from nemesis.faults.stall import StallFollower
+from nemesis.history.events import Kind
+from nemesis.testing import assert_valid, simulate_plan
+from tests.nemesis.faults.simulated_cluster import in_cluster
+
+DURATIONS = DrawRange(4.0, 5.0)
+
+
+def test_touched_is_a_living_broker_that_another_fault_has_touched() -> None:
+    async def test(context: FaultContext) -> None:
+        with pytest.raises(SelectorUnresolved, match="no fault in force"):
+            await selectors.resolve("touched", context, Random(1))
+        context.touched["broker-2"] += 1
+        assert await selectors.resolve("touched", context, Random(1)) == ["broker-2"]
+        await context.processes.kill("broker-2")
+        with pytest.raises(SelectorUnresolved, match="no fault in force"):
+            await selectors.resolve("touched", context, Random(1))
+
+    in_cluster(test)
+
+
+def test_a_broker_that_is_stalled_dies_and_both_faults_end() -> None:
+    plan = (
+        PlannedFault(5.0, StallFollower(selector="follower", duration_s=6.0)),
+        PlannedFault(7.0, Kill(selector="touched", duration_s=1.0)),
+    )
+    run = simulate_plan(plan, options={"producers": 2, "consumers": 1})
+    assert_valid(run)
+    struck = [e.targets for e in run.simulated.events if e.kind == Kind.FAULT_APPLIED]
+    assert len(struck) == 2
+    assert struck[0] == struck[1]
+
+
+@pytest.mark.parametrize("name", ["leader-for-clients-only", "leadership-returns"])
+def test_a_leader_comes_back(name: str) -> None:
+    """Some partition is led by A, then by another broker, then by A again."""
+    steps = RECIPES[name].steps(Random(1), DURATIONS)
+    plan = tuple(PlannedFault(5.0 + at_s, fault) for at_s, fault in steps)
+    run = simulate_plan(plan, options={"producers": 2, "consumers": 1})
+    assert_valid(run)
+    leaders: dict[tuple[str | None, int | None], list[int]] = {}
+    for event in run.simulated.events:
+        if event.kind == Kind.LEADER_ELECTED and event.leader is not None and event.leader >= 0:
+            terms = leaders.setdefault((event.topic, event.partition), [])
+            if terms[-1:] != [event.leader]:
+                terms.append(event.leader)
+    returned = [
+        terms
+        for terms in leaders.values()
+        if any(a == c for a, c in zip(terms, terms[2:], strict=False))
+    ]
+    assert returned
