@@ -16,6 +16,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import msgspec
+
 from nemesis.faults import FAULTS
 from nemesis.faults.base import Fault, FaultContext, Measured, SelectorUnresolved, Strike
 from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
@@ -30,6 +32,7 @@ from nemesis.interfaces.runtime import first_missing, missing_of
 RESOLVE_TIMEOUT_S = 5.0
 RESOLVE_INTERVAL_S = 0.03
 VERIFY_INTERVAL_S = 0.25
+EVENT_TIMEOUT_S = 8.0
 REAIM_INTERVAL_S = 1.0
 """Of a fault that waits for an event: how often its victims are chosen again."""
 
@@ -117,31 +120,29 @@ class Conductor:
     ) -> Strike | None:
         """Wait for the event with the victims at hand, so that the strike follows it within milliseconds.
 
-        The victims are chosen again every second: roles move. If the event never comes, the fault is recorded as
-        skipped when the faults' time is over.
+        The victims are chosen again every second: roles move. An event that does not come in time is noted in the
+        fault's intent, and the fault strikes without it; ``tracer`` is any broker then.
         """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + EVENT_TIMEOUT_S
         is_tracer = getattr(fault, "selector", None) == TRACER
-        traces = self._context.traces
-        while not self._time_is_over.is_set():
+        while not self._time_is_over.is_set() and loop.time() < deadline:
             strike = None if is_tracer else await self._aim(fault_id, fault, rng)
             if strike is None and not is_tracer:
                 return None
-            event = await traces.first(trigger.matcher(), timeout_s=REAIM_INTERVAL_S)
-            if event is not None and strike is not None:
-                return strike
-            if event is not None:
+            event = await self._context.traces.first(trigger.matcher(), timeout_s=REAIM_INTERVAL_S)
+            if event is not None and strike is None:
                 context = replace(self._context, tracer=event.process)
-                if (aimed := await self._aim_once(fault, context, rng)) is not None:
-                    return aimed
+                strike = await self._aim_once(fault, context, rng)
+            if event is not None and strike is not None:
+                return _with_intent(strike, after=trigger.kind)
             if strike is not None and not fault.shares_victim:
                 self._context.touched.subtract(strike.victims)
-        self._recorder.record(
-            Kind.FAULT_SKIPPED,
-            fault_id=fault_id,
-            fault=fault.name,
-            error=f"no {trigger.kind} that can be its trigger was traced",
-        )
-        return None
+        if self._time_is_over.is_set():
+            return None
+        anyone = msgspec.structs.replace(fault, selector="one") if is_tracer else fault
+        strike = await self._aim(fault_id, anyone, rng)
+        return None if strike is None else _with_intent(strike, missed=trigger.kind)
 
     async def _aim_once(self, fault: Fault, context: FaultContext, rng: Random) -> Strike | None:
         """Resolve the victim at this moment and claim it; None when that is impossible."""
@@ -239,6 +240,12 @@ class Conductor:
         except TimeoutError:
             return True
         return False
+
+
+def _with_intent(strike: Strike, **columns: str) -> Strike:
+    """Add to what the history records of the intent."""
+    strike.intent |= columns
+    return strike
 
 
 async def _apply(strike: Strike) -> Measured:
