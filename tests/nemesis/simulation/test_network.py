@@ -336,7 +336,7 @@ def test_a_slow_network_is_slow_between_nodes_and_not_for_the_harness() -> None:
     took_s: dict[str, float] = {}
 
     async def main() -> None:
-        await asyncio.start_server(lambda _r, _w: None, B, PORT)
+        await asyncio.start_server(lambda _, writer: writer.close(), B, PORT)
         for host in (A, "10.0.0.9"):
             began = loop.time()
             _, writer = await asyncio.open_connection(B, PORT, local_addr=(host, 0))
