@@ -90,8 +90,8 @@ def log_matching(case: Case) -> str:
         )
     return (
         "Below a high watermark all in-sync replicas hold the same records, each written by the same leader epoch. "
-        "A reader is given one record or the other, as the leadership goes. Of appends of one epoch that follow "
-        "each other the first is told."
+        "A reader is given one record or the other, as the leadership goes. A batch is shown where a replica appended "
+        "it first."
     )
 
 

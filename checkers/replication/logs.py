@@ -199,7 +199,7 @@ def _incomplete(
                 source = first_lead.get(epoch)
                 committed = (end, row, None if source is None else _reign(source, end))
         end, row, log = committed
-        sentence, instead = _what_is_missing(tp, lead, end, log)
+        sentence, instead = _what_is_missing(tp, lead, end, log, logs)
         if sentence is not None:
             allowed = lead.epoch in unclean
             verdict = Verdict.VALID if allowed else Verdict.INVALID
@@ -213,7 +213,7 @@ def _incomplete(
 
 
 def _what_is_missing(
-    tp: str, lead: Leadership, end: int, log: ReplicaLog | None
+    tp: str, lead: Leadership, end: int, log: ReplicaLog | None, logs: PartitionLogs
 ) -> tuple[str | None, int | None]:
     """Return what the leader lacks of what was committed below ``end``, in words, and the event that put another record
     in its place."""
@@ -231,7 +231,13 @@ def _what_is_missing(
         f"{subject} with another record at offset {offset} (of leader epoch {lead.log.epoch_at(offset)}) than the one "
         f"committed there (of leader epoch {log.epoch_at(offset)})."
     )
-    return sentence, lead.log.row_at(offset)
+    return sentence, _append_of(lead.log, offset, logs)
+
+
+def _append_of(log: ReplicaLog, offset: int, logs: PartitionLogs) -> int | None:
+    """The row of the append that shows this record: the replica's own if it is kept, else the first of its batch."""
+    own = log.row_at(offset)
+    return logs.row_of(log.epoch_at(offset), offset) if own is None else own
 
 
 def _clashes(tp: str, logs: PartitionLogs) -> Iterator[Finding]:
@@ -265,11 +271,7 @@ def _diverged(
                 f"{tp}, below a high watermark that counted it as in sync, where leader {newest.node} of epoch "
                 f"{newest.epoch} has one of leader epoch {reference.epoch_at(offset)}."
             )
-            newest_log = histories[newest.node].log
-            apart = (
-                history.log.row_at(offset),
-                reference.row_at(offset) or newest_log.row_at(offset),
-            )
+            apart = (_append_of(held, offset, logs) for held in (history.log, reference))
             proof = {newest.row, *(row for row in apart if row is not None)}
             yield finding(LOG_MATCHING.name, tp, sentence, *sorted(proof))
 

@@ -63,9 +63,9 @@ class ReplicaLog:
         return self.epochs[index] if index >= 0 and offset < self.end else UNKNOWN
 
     def row_at(self, offset: int) -> int | None:
-        """The event that tells of the beginning of the span in which this offset lies."""
+        """The row of the append that wrote this offset, if the span begins with the offset: others are not kept."""
         index = bisect_right(self.starts, offset) - 1
-        return self.rows[index] if index >= 0 and offset < self.end else None
+        return self.rows[index] if index >= 0 and self.starts[index] == offset < self.end else None
 
     def first_difference(self, other: ReplicaLog, start: int, end: int) -> int | None:
         """The lowest offset in ``start`` up to ``end`` that both know and that different epochs wrote."""

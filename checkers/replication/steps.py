@@ -65,6 +65,17 @@ class PartitionLogs:
     """The same of batches as compaction has left them."""
     appended: int = 0
 
+    def row_of(self, epoch: int, offset: int) -> int | None:
+        """The row of the first append of the batch with this leader epoch and offset; ``None`` if none was traced."""
+        rows = [
+            int(table[covers, 4].min())
+            for table in self.batches
+            if (
+                covers := (table[:, 0] == epoch) & (table[:, 1] <= offset) & (offset <= table[:, 2])
+            ).any()
+        ]
+        return min(rows, default=None)
+
 
 def summarise(part: Segment) -> PartitionLogs:
     """Compress the rows of one partition."""

@@ -69,12 +69,25 @@ class TestLogMatching:
                 "t-0",
                 "Broker 2 holds a record of leader epoch 0 at offset 1 of t-0, below a high watermark that counted it "
                 "as in sync, where leader 1 of epoch 1 has one of leader epoch 1.",
-                # The first of the appends that wrote offset 1 there, and the one that wrote it here.
-                events[1],
+                # The append that wrote offset 1 there, and the one that wrote it here.
+                events[2],
                 lead,
                 other,
             ),
         )
+
+    def test_the_records_that_differ_are_shown_and_not_the_first_of_their_epoch(self) -> None:
+        events = [append(1 + offset, 1, 0, offset, role="leader") for offset in range(18)]
+        events += [append(20 + offset, 2, 0, offset) for offset in range(18)]
+        events += [truncate(40, 1, 16), become_leader(41, 1, 1, 16)]
+        events += [append(42 + offset, 1, 1, 16 + offset, role="leader") for offset in range(2)]
+        # Broker 2 follows at offset 16 and keeps offset 17 of epoch 0.
+        events += [truncate(50, 2, 16), append(51, 2, 1, 16), append(52, 2, 0, 17)]
+        events += [high_watermark(53, 1, 1, 18, [1, 2])]
+        (only_finding,) = only(ReplicaLogs(), events, MATCHING).findings
+        assert "leader epoch 0 at offset 17" in only_finding.sentence
+        shown = [event for event in only_finding.events if event["kind"] == "append"]
+        assert [(event["leader_epoch"], event["offset"]) for event in shown] == [(1, 17), (0, 17)]
 
     def test_below_a_replicas_log_start_anything_may_be(self) -> None:
         """The leader cannot tell any more where epoch 1 began, and has its follower go on at its own log start."""
