@@ -43,7 +43,10 @@ def explore(
     time_limit: TimeLimit = None,
     checkers: Checkers = None,
     stop_on_first: Annotated[
-        bool, typer.Option("--stop-on-first/--collect", help="Stop at a finding, or collect all.")
+        bool,
+        typer.Option(
+            "--stop-on-first/--collect", help="Stop at a finding or a crash, or collect all."
+        ),
     ] = False,
     real_codec_every: Annotated[
         int,
@@ -83,7 +86,7 @@ def explore(
     )
     with terminable(), ExplorationProgress(err) as progress:
         tally = exploration.run(
-            progress.show, is_enough=lambda so_far: stop_on_first and bool(so_far.properties_found)
+            progress.show, is_enough=lambda so_far: stop_on_first and so_far.shows_failure
         )
     _say(tally, exploration, is_verbose=is_verbose, as_json=as_json)
     raise typer.Exit(tally.exit_code)

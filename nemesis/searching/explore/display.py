@@ -81,6 +81,9 @@ def summary(
         yield f"  repeat: {tally.repeats(seed)}{log}"
     if tally.done and tally.unseen:
         yield f"in no seed was anything observed by {', '.join(tally.unseen)}"
+    for kind, count in sorted(tally.faults.items()):
+        if count.skipped:
+            yield f"skipped: {count.skipped} of {count.due} faults of kind {kind}"
     yield from _listed("unknown", {seed: why[0] for seed, why in sorted(tally.doubts.items())})
     for seed, run in sorted(tally.doubtful_runs.items()):
         yield f"  seed {seed}: nemesis replay {shorten(Path(run))}"

@@ -6,13 +6,16 @@ store only when a property was broken, or the run is in doubt, and not enough su
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from nemesis.checkers.framework.model import Outcome, Verdict
+from nemesis.checkers.faults import FAULT_EFFECT
+from nemesis.checkers.framework.model import Finding, Outcome, Verdict
 from nemesis.history.errors import HistoryError
+from nemesis.history.events import Event, Kind
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.searching.explore.coverage import measure
 from nemesis.searching.explore.coverage_counts import Coverage
@@ -49,6 +52,16 @@ class SeedFinding(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
+class FaultCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How many faults of one kind were due, and how many of them were skipped."""
+
+    due: int
+    skipped: int
+
+    def __add__(self, other: FaultCount) -> FaultCount:
+        return FaultCount(due=self.due + other.due, skipped=self.skipped + other.skipped)
+
+
 class SeedReport(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a seed."""
 
@@ -59,7 +72,10 @@ class SeedReport(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[SeedFinding, ...]
     """One for each broken property, in the order of reports."""
     doubts: tuple[str, ...]
-    """Why the run decides less than it should. That a property observed nothing is not among them: other seeds do."""
+    """Why the run decides less than it should. Properties that observed nothing and skipped faults are not among them:
+    other seeds observe the property and carry the kind of fault out."""
+    faults: dict[str, FaultCount] = {}
+    """By kind of fault."""
     trace_hash: str
     events: int
     deviations: int
@@ -78,7 +94,7 @@ def run_seed(task: SeedTask) -> SeedReport:
     findings = broken(simulated.outcome)
     run, not_kept = None, None
     outcome = simulated.outcome
-    doubtful = (*doubts(outcome), *simulated.node_errors[:MAX_NODE_ERRORS])
+    doubtful = (*doubts(outcome, are_skips_doubts=False), *simulated.node_errors[:MAX_NODE_ERRORS])
     shows_something = any(finding.property not in task.satisfied for finding in findings)
     if shows_something or (doubtful and task.keeps_doubtful):
         try:
@@ -91,6 +107,7 @@ def run_seed(task: SeedTask) -> SeedReport:
         checked={result.property: result.checked for result in outcome.results},
         findings=findings,
         doubts=doubtful,
+        faults=count_faults(simulated.events),
         trace_hash=simulated.trace_hash,
         events=len(simulated.events),
         deviations=simulated.deviations,
@@ -115,16 +132,39 @@ def broken(outcome: Outcome) -> tuple[SeedFinding, ...]:
     return tuple(findings)
 
 
-def doubts(outcome: Outcome) -> tuple[str, ...]:
-    """Return what is wrong with the history, and what kept a property from being decided."""
+def doubts(outcome: Outcome, *, are_skips_doubts: bool = True) -> tuple[str, ...]:
+    """Return what is wrong with the history, and what kept a property from being decided.
+
+    ``are_skips_doubts``: whether skipped faults are among the reasons.
+    """
     undecided = [
-        f"{result.property}: {finding.key}: {finding.sentence}"
+        finding
         for result in outcome.results
         for finding in result.findings
         if finding.verdict is Verdict.UNKNOWN
     ]
-    reasons = (*outcome.problems, *undecided)
+    counted = [finding for finding in undecided if are_skips_doubts or not _is_skip(finding)]
+    reasons = (
+        *outcome.problems,
+        *(f"{finding.property}: {finding.key}: {finding.sentence}" for finding in counted),
+    )
     is_blind = any(not result.checked for result in outcome.results)
-    if reasons or is_blind or outcome.verdict is not Verdict.UNKNOWN:
+    if reasons or undecided or is_blind or outcome.verdict is not Verdict.UNKNOWN:
         return reasons
     return ("the verdict is unknown, and no finding says why",)
+
+
+def _is_skip(finding: Finding) -> bool:
+    """Whether the finding is about faults that were skipped: nothing was broken, so less was tested."""
+    kinds = {event["kind"] for event in finding.events}
+    return finding.property == FAULT_EFFECT.name and kinds == {Kind.FAULT_SKIPPED}
+
+
+def count_faults(events: Iterable[Event]) -> dict[str, FaultCount]:
+    """Count the faults that were applied or skipped, by kind."""
+    counts: dict[str, FaultCount] = {}
+    for event in events:
+        if event.kind in (Kind.FAULT_APPLIED, Kind.FAULT_SKIPPED) and event.fault is not None:
+            count = FaultCount(due=1, skipped=int(event.kind == Kind.FAULT_SKIPPED))
+            counts[event.fault] = counts.get(event.fault, FaultCount(due=0, skipped=0)) + count
+    return counts

@@ -3,7 +3,8 @@
 The verdict of many seeds follows the rules for one run (``nemesis.checkers.framework.model``): a finding makes it
 ``invalid``; a run that is in doubt makes it ``unknown``, and so does a property that observed nothing in any seed. A
 property that observed nothing in *some* seeds is fine: swarm testing leaves faults out, and the other seeds have
-seen it.
+seen it. In the same way the seeds together must have carried their faults out: skipped faults make the verdict
+``unknown`` only if they are more than a fifth of their kind over all seeds.
 
 A crashed seed leaves no verdict, neither for itself nor for the others together: it is told, and the exit code says
 that the harness failed unless something was found. A run that differs with the real codec always makes it say so: then
@@ -19,11 +20,12 @@ from typing import Any, Final
 
 import msgspec
 
+from nemesis.checkers.faults import MAX_SKIPPED_SHARE
 from nemesis.checkers.framework.model import Verdict
 from nemesis.searching.explore.codecs import CodecReport
 from nemesis.searching.explore.coverage_counts import Coverage
 from nemesis.searching.explore.crashes import Crash
-from nemesis.searching.explore.seed import SeedFinding, SeedReport
+from nemesis.searching.explore.seed import FaultCount, SeedFinding, SeedReport
 from nemesis.support.errors import EXIT_CRASH
 
 RUNS_KEPT: Final = 3
@@ -79,6 +81,8 @@ class Tally:
     """In how many seeds a property observed something."""
     hashes: dict[int, str] = field(default_factory=dict)
     """Of the trace of each seed: equal in two explorations of the same seeds with the same options."""
+    faults: dict[str, FaultCount] = field(default_factory=dict)
+    """By kind of fault."""
     coverage: Coverage = field(default_factory=Coverage)
     events: int = 0
     deviations: int = 0
@@ -107,6 +111,8 @@ class Tally:
             self.not_kept[report.seed] = report.not_kept
         self.checked.update(report.checked)
         self.observed_by.update({name: int(count > 0) for name, count in report.checked.items()})
+        for kind, count in report.faults.items():
+            self.faults[kind] = self.faults.get(kind, FaultCount(due=0, skipped=0)) + count
         self.coverage = self.coverage.combine(report.coverage)
         self.events += report.events
         self.deviations += report.deviations
@@ -128,6 +134,11 @@ class Tally:
     def over(self) -> int:
         """Seeds that were begun and are over, whatever came of them."""
         return self.done + len(self.crashed)
+
+    @property
+    def shows_failure(self) -> bool:
+        """Whether a seed broke a property or crashed."""
+        return bool(self.properties_found or self.invalid or self.crashed)
 
     @property
     def satisfied(self) -> frozenset[str]:
@@ -167,6 +178,11 @@ class Tally:
                 why.append(f"{count} {label}, first {min(seeds)}")
         if self.done and self.unseen:
             why.append(f"nothing was observed by {', '.join(self.unseen)}")
+        why += [
+            f"{count.skipped} of {count.due} faults of kind {kind} were skipped"
+            for kind, count in sorted(self.faults.items())
+            if count.skipped > MAX_SKIPPED_SHARE * count.due
+        ]
         return why
 
     @property
@@ -227,6 +243,7 @@ class Tally:
             },
             "hashes": {str(seed): self.hashes[seed] for seed in sorted(self.hashes)},
             "coverage": msgspec.to_builtins(self.coverage),
+            "faults": msgspec.to_builtins(self.faults),
             "events": self.events,
             "deviations": self.deviations,
             "simulated_s": round(self.virtual_s, 3),

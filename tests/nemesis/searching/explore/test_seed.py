@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict, combine
-from nemesis.searching.explore.seed import broken, doubts
+from nemesis.history.events import Event
+from nemesis.searching.explore.seed import FaultCount, broken, count_faults, doubts
 
 
 def finding(name: str, verdict: Verdict, sentence: str = "why") -> Finding:
@@ -55,6 +56,32 @@ def test_what_is_undecided_is_a_doubt_and_what_is_allowed_is_not() -> None:
         "broker-1.jsonl is torn",
         "fault-effect: orders-0: no effect",
     )
+
+
+def test_a_skipped_fault_is_no_doubt_about_one_of_many_seeds() -> None:
+    skipped = Finding(
+        property="fault-effect",
+        verdict=Verdict.UNKNOWN,
+        key="kill",
+        sentence="1 of 2 faults of kind kill were skipped",
+        events=({"kind": "fault-skipped"},),
+    )
+    undecided = outcome(result("fault-effect", skipped))
+    assert doubts(undecided, are_skips_doubts=False) == ()
+    assert doubts(undecided) == ("fault-effect: kill: 1 of 2 faults of kind kill were skipped",)
+
+
+def test_faults_are_counted_by_kind() -> None:
+    events = [
+        Event(time=time, process="nemesis", kind=kind, fault=fault)
+        for time, (kind, fault) in enumerate(
+            [("fault-applied", "kill"), ("fault-skipped", "kill"), ("fault-applied", "pause")]
+        )
+    ]
+    assert count_faults(events) == {
+        "kill": FaultCount(due=2, skipped=1),
+        "pause": FaultCount(due=1, skipped=0),
+    }
 
 
 def test_a_property_that_observed_nothing_is_no_doubt() -> None:

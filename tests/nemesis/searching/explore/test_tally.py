@@ -12,7 +12,7 @@ from nemesis.searching.explore.codecs import CodecReport
 from nemesis.searching.explore.coverage import measure
 from nemesis.searching.explore.crashes import Crash
 from nemesis.searching.explore.display import summary
-from nemesis.searching.explore.seed import SeedReport
+from nemesis.searching.explore.seed import FaultCount, SeedReport
 from nemesis.searching.explore.tally import RUNS_KEPT, Tally
 from tests.nemesis.searching.explore.reports import report
 
@@ -45,6 +45,24 @@ def test_a_doubt_makes_it_unknown_unless_something_was_found() -> None:
     doubtful = report(1, verdict=Verdict.UNKNOWN, doubts=("fault-effect: kill: had no effect",))
     assert (tally(doubtful, report(2)).verdict, tally(doubtful).exit_code) == (Verdict.UNKNOWN, 2)
     assert tally(doubtful, report(2, broken=("hw-bounded",))).verdict is Verdict.INVALID
+
+
+def test_skipped_faults_count_over_all_seeds_together() -> None:
+    due, skipped = FaultCount(due=1, skipped=0), FaultCount(due=1, skipped=1)
+    skips = report(1, verdict=Verdict.UNKNOWN, faults={"kill": skipped})
+    assert tally(skips).why_unknown() == ["1 of 1 faults of kind kill were skipped"]
+    assert (tally(skips).verdict, tally(skips).exit_code) == (Verdict.UNKNOWN, 2)
+    others = [report(seed, faults={"kill": due, "pause": due}) for seed in range(2, 6)]
+    assert (tally(skips, *others).verdict, tally(skips, *others).exit_code) == (Verdict.VALID, 0)
+    assert "skipped: 1 of 5 faults of kind kill" in summary(tally(skips, *others))
+
+
+def test_a_crash_or_a_finding_shows_a_failure_and_a_doubt_does_not() -> None:
+    assert not tally(report(1), report(2, verdict=Verdict.UNKNOWN, doubts=("why",))).shows_failure
+    crashed = tally(report(1))
+    crashed.add_crash(3, Crash("its process exited with code 1"))
+    assert crashed.shows_failure
+    assert tally(report(1, broken=("hw-bounded",))).shows_failure
 
 
 def test_the_first_runs_in_doubt_are_kept() -> None:
