@@ -15,6 +15,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``elections_answered``    preferred elections that are asked for are made
 * ``deletion``, ``reassignment``   administrators' requests take effect, and nothing else does
 * ``possible``, ``administered``   their models: the states that are possible after the known operations
+* ``exceptions``       no broker raises an exception that it does not foresee
 * ``convergence``, ``liveness``    whether the cluster recovered; how long what was missing
 * ``faults``           whether the faults had an effect
 * ``linearizable``     registers, mutexes, sets, queues of any system's histories
@@ -47,6 +48,7 @@ from nemesis.checkers.controller import (
 from nemesis.checkers.convergence import CONVERGENCE
 from nemesis.checkers.deletion import DELETION
 from nemesis.checkers.elections_answered import ELECTIONS_ANSWERED
+from nemesis.checkers.exceptions import NO_UNFORESEEN_EXCEPTION
 from nemesis.checkers.faults import FAULT_EFFECT
 from nemesis.checkers.foreign import FOREIGN, foreign_properties, foreign_property, select_foreign
 from nemesis.checkers.framework.property import Check, Property
@@ -124,6 +126,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     EARLIER_INCARNATION_READ,
     DELETION,
     REASSIGNMENT,
+    NO_UNFORESEEN_EXCEPTION,
     CONVERGENCE,
     LIVENESS,
     FAULT_EFFECT,

@@ -68,6 +68,8 @@ class Kind(StrEnum):
     REPLICA_STOPPED = "replica-stopped"
     METADATA_UPDATED = "metadata-updated"
     PARTITION_METADATA = "partition-metadata"
+    EXCEPTIONS_WATCHED = "exceptions-watched"
+    UNFORESEEN_EXCEPTION = "unforeseen-exception"
 
     ZNODE = "znode"
     ZNODE_REFUSED = "znode-refused"

@@ -24,13 +24,12 @@ from nemesis.reference.adapters.log_dir_locks import locked_log_dirs
 from nemesis.reference.adapters.process import halt
 from nemesis.reference.adapters.sockets import RealSocketBuffers
 from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.exception_trace import traced_exceptions
 from nemesis.reference.kafka_config import ConfigError, KafkaConfig
-from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.ports import Disk
 from nemesis.reference.server.broker_id_generation import with_broker_id
-from nemesis.reference.server.broker_metadata_checkpoint import BrokerMetadataError
-from nemesis.reference.server.kafka_server import KafkaServer
-from nemesis.reference.trace import NullTracer, RecorderTracer, Tracer
+from nemesis.reference.server.kafka_server import STARTUP_ERRORS, KafkaServer
+from nemesis.reference.trace import Kind, NullTracer, RecorderTracer, Tracer
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +53,7 @@ def main(arguments: list[str], *, open_disk: Callable[[], Disk] = RealDisk) -> N
         config = read_config(Path(arguments[0]))
         with locked_log_dirs(config.log_dirs):
             asyncio.run(run_broker(config, open_disk()))
-    except (ConfigError, OSError, KafkaStorageError, BrokerMetadataError) as error:
+    except (ConfigError, *STARTUP_ERRORS) as error:
         raise SystemExit(f"{type(error).__name__}: {error}") from error
 
 
@@ -89,11 +88,12 @@ async def run_broker(config: KafkaConfig, disk: Disk) -> None:
     """Start the broker and serve until a signal comes, which may be before it has started."""
     incarnation = monotonic_ns()
     config = await with_broker_id(config, disk=disk, zookeeper=_zookeeper(config))
+    tracer = open_tracer(config, incarnation)
     server = KafkaServer(
         config,
         disk=disk,
         zookeeper=_zookeeper(config),
-        tracer=open_tracer(config, incarnation),
+        tracer=tracer,
         # Brokers draw topic ids: no two of them, and no two lives of one, may draw alike.
         rng=Random(f"{config.random_seed}/{config.broker_id}/{incarnation}"),
         wall_clock=wall_clock_ms,
@@ -104,16 +104,18 @@ async def run_broker(config: KafkaConfig, disk: Disk) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, this_task.cancel)
-    try:
-        await server.startup()
-        logger.info("broker %s listens on %s", config.broker_id, config.listeners)
-        await server.await_failure()
-        halt(FAILED)
-    except asyncio.CancelledError:
-        logger.info("broker %s was told to stop", config.broker_id)
-        await server.controlled_shutdown()
-    finally:
-        await server.shutdown()
+    with traced_exceptions(tracer, STARTUP_ERRORS):
+        try:
+            await server.startup()
+            tracer.event(Kind.EXCEPTIONS_WATCHED)
+            logger.info("broker %s listens on %s", config.broker_id, config.listeners)
+            await server.await_failure()
+            halt(FAILED)
+        except asyncio.CancelledError:
+            logger.info("broker %s was told to stop", config.broker_id)
+            await server.controlled_shutdown()
+        finally:
+            await server.shutdown()
 
 
 def _zookeeper(config: KafkaConfig) -> KazooZooKeeperClient:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from nemesis.checkers.breaks.administration import asked, assigned, end_state_events, topic_znode
-from nemesis.checkers.breaks.events import TP, grant, harness, history, znode
+from nemesis.checkers.breaks.events import TP, broker, grant, harness, history, znode
 from nemesis.history.events import Event
 
 
@@ -89,6 +89,12 @@ CONVERGENCE: Final = (
         harness(5, "convergence", check="leaders", error="no leader", duration_ms=30_000),
     ),
     history(harness(5, "convergence", check="leaders", error="HARNESS: ZooKeeper did not answer")),
+)
+NO_UNFORESEEN_EXCEPTION: Final = (
+    history(
+        broker(1, 2, "exceptions-watched"),
+        broker(5, 2, "unforeseen-exception", error="KeyError: 7 in log.log: Log.append"),
+    ),
 )
 FAULT_EFFECT: Final = (
     history(_fault(1, "fault-applied", effect="none")),

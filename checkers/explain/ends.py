@@ -79,6 +79,13 @@ def convergence(case: Case) -> str:
     )
 
 
+def no_unforeseen_exception(case: Case) -> str:
+    return (
+        f"No code of broker {case.events[0].node} expects this exception. The broker may survive it, but what the "
+        "exception interrupted is not done."
+    )
+
+
 def fault_effect(case: Case) -> str:
     if len(case.events) > 1 or case.events[0].kind == Kind.FAULT_SKIPPED:
         return "The run did not go through what its plan says, so it shows nothing about it."

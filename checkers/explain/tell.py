@@ -348,6 +348,10 @@ def _harness_lag(event: Event) -> str:
     return f"the harness itself ran {event.duration_ms} ms late"
 
 
+def _unforeseen_exception(event: Event) -> str:
+    return f"{_who(event)} caught an unforeseen exception, {event.error}"
+
+
 def _fault(event: Event) -> str:
     on = f" on {', '.join(event.targets)}" if event.targets else ""
     did = {
@@ -395,6 +399,7 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.FINAL_READ: _final_read,
         Kind.END_STATE: _end_state,
         Kind.CONVERGENCE: _convergence,
+        Kind.UNFORESEEN_EXCEPTION: _unforeseen_exception,
         Kind.HARNESS_LAG: _harness_lag,
         Kind.FAULT_INVOKE: _fault,
         Kind.FAULT_APPLIED: _fault,

@@ -72,3 +72,16 @@ class PartitionMetadata(PartitionView, frozen=True, kw_only=True):
     partition_epoch: int
     controller_epoch: int
     """The controller epoch in which the state was written."""
+
+
+@declares(Kind.EXCEPTIONS_WATCHED)
+class ExceptionsWatched(View, frozen=True, kw_only=True):
+    """The broker has started and records its unforeseen exceptions. Brokers of older versions do not record them."""
+
+
+@declares(Kind.UNFORESEEN_EXCEPTION)
+class UnforeseenException(View, frozen=True, kw_only=True):
+    """The broker has caught an exception that none of its code expects, or ends because of one."""
+
+    error: Word
+    """Type and text of the exception, and the innermost function of the broker that raised it or let it pass."""

@@ -55,6 +55,7 @@ from nemesis.mutants.read_seam_lost import MUTANT as READ_SEAM_LOST
 from nemesis.mutants.refused_append_kept import MUTANT as REFUSED_APPEND_KEPT
 from nemesis.mutants.refused_isr_left_pending import MUTANT as REFUSED_ISR_LEFT_PENDING
 from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATION_OF_A_DEAD_SESSION
+from nemesis.mutants.removed_partition_looked_up import MUTANT as REMOVED_PARTITION_LOOKED_UP
 from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
 from nemesis.mutants.resigns_from_own_office import MUTANT as RESIGNS_FROM_OWN_OFFICE
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
@@ -107,6 +108,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             FETCHER_KEEPS_LEADER_EPOCH,
             NO_TRUNCATION,
             LATE_FENCE_STOPS_FETCHER,
+            REMOVED_PARTITION_LOOKED_UP,
             EMPTY_EPOCH_KEPT,
             COMPACTION_ABOVE_HW,
             FOLLOWERS_KNOW_NO_PRODUCERS,

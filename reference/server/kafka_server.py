@@ -46,6 +46,7 @@ from nemesis.reference.server.auto_topic_creation_manager import AutoTopicCreati
 from nemesis.reference.server.broker_metadata_checkpoint import (
     BrokerMetadata,
     BrokerMetadataCheckpoint,
+    BrokerMetadataError,
 )
 from nemesis.reference.server.client_quota_manager import QuotaManagers
 from nemesis.reference.server.config_admin_manager import ConfigAdminManager
@@ -78,6 +79,8 @@ _logger = logging.getLogger(__name__)
 
 CONTROL_PLANE_NUM_IO_THREADS: Final = 1
 """The controller's requests are served first come, first served; Kafka cannot be told otherwise."""
+STARTUP_ERRORS: Final = (OSError, KafkaStorageError, BrokerMetadataError)
+"""The errors with which a broker refuses to start (``KafkaServer.startup``)."""
 
 
 class KafkaServer:

@@ -424,6 +424,13 @@ def _committed_batches(events: list[Event]) -> list[int]:
     ]
 
 
+def raises_an_exception(events: list[Event], choose: Choose) -> list[Event] | None:
+    place = events[choose(_places(events, "append"))]
+    assert place.node is not None
+    raised = broker(place.time, place.node, "unforeseen-exception", error="KeyError: 7")
+    return [*events, change(raised, seq=place.seq + 1)]
+
+
 ANOMALIES: dict[str, list[Spoil]] = {
     "single-controller": [acts_in_anothers_epoch],
     "controller-epoch-grows": [epoch_leaps],
@@ -462,6 +469,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "duplicate": [writes_a_value_twice],
     "earlier-life-read": [reads_of_another_life],
     "deletion": [forgets_a_topic, keeps_a_log_of_nothing],
+    "no-unforeseen-exception": [raises_an_exception],
     "reassignment": [moves_by_itself, loses_a_log],
 }
 """Property → what breaks it."""

@@ -90,6 +90,7 @@ class HonestCluster:
         self._znode(9, "/controller_epoch", zk_op="create", controller_epoch=0)
         for broker in self.brokers.values():
             self._trace(broker, "broker-started")
+            self._trace(broker, "exceptions-watched")
             self._register(broker)
             self._trace(broker, "log-loaded", log_end_offset=0, high_watermark=0)
         self._elect_controller(1)
@@ -489,6 +490,7 @@ class HonestCluster:
         # The leader epochs of its log outlive the process, the controller epoch does not.
         self.brokers[broker.node] = fresh
         self._trace(fresh, "broker-started")
+        self._trace(fresh, "exceptions-watched")
         self._register(fresh)
         about = {"log_end_offset": len(fresh.log), "high_watermark": fresh.high_watermark}
         self._trace(fresh, "log-loaded", **about)
@@ -633,6 +635,7 @@ class HonestCluster:
 _CLUSTER_WIDE = frozenset(
     {
         "broker-started",
+        "exceptions-watched",
         "broker-registered",
         "controller-elected",
         "control-request-sent",

@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
+from nemesis.reference.exception_trace import traced_exceptions
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.protocol.codec import Codec
-from nemesis.reference.server.kafka_server import KafkaServer
+from nemesis.reference.server.kafka_server import STARTUP_ERRORS, KafkaServer
+from nemesis.reference.trace import Kind
 from nemesis.simulation.clock import SimulatedWallClock
 from nemesis.simulation.disk import SimulatedDisk
 from nemesis.simulation.incarnation import INCARNATION
@@ -46,6 +48,7 @@ class SimulatedBroker:
         incarnation = INCARNATION.get()
         assert incarnation is not None, "a broker lives on a node"
         config = KafkaConfig.from_properties(dict(self.properties))
+        tracer = self.record.tracer(self.name, config.broker_id, incarnation)
         server = KafkaServer(
             config,
             disk=self.disk.fenced(incarnation),
@@ -55,18 +58,25 @@ class SimulatedBroker:
                 config.source_host,
                 self.random(f"{self.name}/{incarnation.number}/zookeeper"),
             ),
-            tracer=self.record.tracer(self.name, config.broker_id, incarnation),
+            tracer=tracer,
             rng=self.random(f"{self.name}/{incarnation.number}"),
             wall_clock=self.clock,
             codec=self.codec,
         )
-        try:
-            await server.startup()
-            logger.info("broker %s listens on %s", config.broker_id, config.listeners)
-            await server.await_failure()
-        except asyncio.CancelledError:
-            logger.info("broker %s was told to stop", config.broker_id)
-            await server.controlled_shutdown()
-            await server.shutdown()
-        else:
-            raise SystemExit(1)
+        with traced_exceptions(
+            tracer,
+            STARTUP_ERRORS,
+            is_own=lambda: INCARNATION.get() is incarnation,
+            on_death=incarnation.on_death,
+        ):
+            try:
+                await server.startup()
+                tracer.event(Kind.EXCEPTIONS_WATCHED)
+                logger.info("broker %s listens on %s", config.broker_id, config.listeners)
+                await server.await_failure()
+            except asyncio.CancelledError:
+                logger.info("broker %s was told to stop", config.broker_id)
+                await server.controlled_shutdown()
+                await server.shutdown()
+            else:
+                raise SystemExit(1)
