@@ -2,6 +2,7 @@
 
 **convergence**: each check that the harness made after the heal (a controller, a leader for every partition, full
 ISRs, metadata caches that equal ZooKeeper, produce and fetch on every partition) ended well.
+The initial topics got their leaders before the first fault.
 Smallest break: one ``convergence`` event with an error. ``numbers`` holds the slowest time of each check.
 
 What a correct cluster does and is not convicted for: a check may fail and be repeated, its last outcome counts; on a
@@ -23,6 +24,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Event, Kind
+from nemesis.history.vocabulary.harness import INITIAL_TOPICS
 
 HEAL = "heal"
 MAX_HARNESS_LAG_MS = 1_000
@@ -38,6 +40,7 @@ class Convergence(EventListCheck):
 
     def judge(self, rows: list[Row]) -> Results:
         lag, lag_row = _lag_since_heal(rows)
+        when = _when(rows)
         outcomes: dict[tuple[str | None, str | None, int | None, int | None], Row] = {}
         for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].seq)):
             if event.kind == Kind.CONVERGENCE:
@@ -54,18 +57,28 @@ class Convergence(EventListCheck):
                 )
                 findings.append(blind)
             elif lag > MAX_HARNESS_LAG_MS:
-                sentence = f"{_failure(event)} But the harness itself ran up to {lag} ms late."
+                sentence = f"{_failure(event, when)} But the harness itself ran up to {lag} ms late."
                 doubt = finding(
                     self.name, _about(event), sentence, row, lag_row, verdict=Verdict.UNKNOWN
                 )
                 findings.append(doubt)
             else:
-                findings.append(finding(self.name, _about(event), _failure(event), row))
+                findings.append(
+                    finding(self.name, _about(event), _failure(event, when), row)
+                )
         return conclude(CONVERGENCE, checked=len(outcomes), findings=findings, numbers=numbers)
 
 
-def _failure(event: Event) -> str:
-    return f"After the heal, {event.check or 'a check'} did not come true for {_about(event)}: {event.error}."
+def _when(rows: list[Row]) -> str:
+    """When the checks were made: a cluster that is not ready for the workload is not given any fault."""
+    is_unready = any(event.check == INITIAL_TOPICS for _, event in rows)
+    return "Without any fault" if is_unready else "After the heal"
+
+
+def _failure(event: Event, when: str) -> str:
+    if event.check == INITIAL_TOPICS:
+        return f"{when}, {event.error}."
+    return f"{when}, {event.check or 'a check'} did not come true for {_about(event)}: {event.error}."
 
 
 def _blindness(event: Event) -> str:

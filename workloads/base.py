@@ -19,6 +19,13 @@ class WorkloadError(Exception):
     """
 
 
+class NotReadyError(WorkloadError):
+    """The cluster did not become ready for the workload in time, though it answered and no fault was applied.
+
+    That is a finding about the cluster: the run records it as a failed convergence check.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class WorkloadContext:
     """What a workload is given."""
@@ -42,8 +49,8 @@ class WorkloadContext:
 class Workload(Protocol):
     """A set of client processes. One object serves one run."""
 
-    async def setup(self) -> None:
-        """Create the initial topics and wait until every partition has a leader; raises ``WorkloadError``."""
+    async def setup(self, timeout_s: float) -> None:
+        """Create the initial topics and wait until every partition has a leader; raises ``NotReadyError``."""
 
     def start(self) -> None:
         """Start the client processes as tasks."""

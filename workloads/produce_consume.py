@@ -95,8 +95,8 @@ class ProduceConsume:
     def topic_partitions(self) -> list[TopicPartition]:
         return list(self._partitions.known)
 
-    async def setup(self, timeout_s: float = 20.0) -> None:
-        """Create the initial topics and wait for their leaders; raises ``WorkloadError`` after ``timeout_s``."""
+    async def setup(self, timeout_s: float) -> None:
+        """Create the initial topics and wait for their leaders; raises ``NotReadyError`` after ``timeout_s``."""
         await self._topic_creation.create_initial(timeout_s)
 
     def start(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from nemesis.history.recorder import Recorder
-from nemesis.workloads.base import WorkloadContext, WorkloadError
+from nemesis.workloads.base import NotReadyError, WorkloadContext
 from nemesis.workloads.clients import Clients
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.operations import OperationLog
@@ -41,7 +41,7 @@ class TopicCreation:
         self._on_created = on_created
 
     async def create_initial(self, timeout_s: float) -> None:
-        """Create the initial topics; raises ``WorkloadError`` unless all have leaders within ``timeout_s``."""
+        """Create the initial topics; raises ``NotReadyError`` unless all have leaders within ``timeout_s``."""
         client = self._clients.admin("admin-setup")
         recorder = self._context.recorder("admin-setup")
         wanted = [f"orders-{index}" for index in range(self._options.topics)]
@@ -50,7 +50,7 @@ class TopicCreation:
                 for topic in wanted:
                     await self.create_until_known(client, recorder, topic)
         except TimeoutError:
-            raise WorkloadError(
+            raise NotReadyError(
                 f"the topics {', '.join(wanted)} did not all get leaders within {timeout_s:g} s"
             ) from None
         finally:

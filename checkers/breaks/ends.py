@@ -89,6 +89,15 @@ CONVERGENCE: Final = (
         harness(5, "convergence", check="leaders", error="no leader", duration_ms=30_000),
     ),
     history(harness(5, "convergence", check="leaders", error="HARNESS: ZooKeeper did not answer")),
+    history(
+        harness(
+            5,
+            "convergence",
+            check="initial-topics",
+            error="the topics t did not all get leaders within 50 s",
+            duration_ms=50_000,
+        )
+    ),
 )
 NO_UNFORESEEN_EXCEPTION: Final = (
     history(

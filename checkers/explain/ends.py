@@ -73,6 +73,8 @@ def convergence(case: Case) -> str:
         return "On a machine that late nothing comes true in time: the cluster may have been as starved as the harness."
     if case.is_undecided:
         return _BLIND
+    if case.finding.sentence.startswith("Without any fault"):
+        return "No fault was applied yet: a cluster whose brokers answer creates topics and elects their leaders."
     return (
         "Every fault had been healed, and the stated time was over: what has not come back by then, the cluster "
         "does not bring back by itself."

@@ -335,13 +335,13 @@ def _convergence(event: Event) -> str:
     check = f"the check {event.check!r}"
     if event.topic is not None or event.node is not None:
         check += f" of {_of(event) if event.topic is not None else f'broker {event.node}'}"
-    when = f"{event.duration_ms:,} ms " if event.duration_ms is not None else ""
+    when = f" after {event.duration_ms:,} ms" if event.duration_ms is not None else ""
     if succeeded(event):
-        return f"{check} came true {when}after the heal"
+        return f"{check} came true{when}"
     error = event.error or ""
     if error.startswith(HARNESS):
         return f"{check} could not be made: {error.removeprefix(HARNESS)}"
-    return f"{check} had not come true {when}after the heal: {error}"
+    return f"{check} had not come true{when}: {error}"
 
 
 def _harness_lag(event: Event) -> str:

@@ -5,8 +5,13 @@ Writer: the harness (process ``harness``).
 
 from __future__ import annotations
 
+from typing import Final
+
 from nemesis.history.events import Kind, Milliseconds, Records, Word
 from nemesis.history.vocabulary.declaring import View, declares
+
+INITIAL_TOPICS: Final = "initial-topics"
+"""The ``check`` of a cluster that was not ready before the first fault."""
 
 
 @declares(Kind.PHASE)
@@ -27,7 +32,8 @@ class Convergence(View, frozen=True, kw_only=True):
     error: Word
     """`NONE`, or what is still wrong; with the prefix `HARNESS: ` what kept the harness from looking."""
     duration_ms: Milliseconds
-    """The time from the last heal until the check succeeded or was given up."""
+    """The time from the last heal, or from the begin of the check if no fault was applied, until the check succeeded or
+    was given up."""
     topic: Word | None = None
     partition: int | None = None
 

@@ -24,6 +24,7 @@ from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import Plan
 from nemesis.history.events import Kind
+from nemesis.history.vocabulary.harness import INITIAL_TOPICS
 from nemesis.interfaces.cluster import bootstrap
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.interfaces.runtime import Runtime
@@ -35,12 +36,14 @@ from nemesis.running.stored_logs import liveness, record_stored_logs
 from nemesis.scenarios.scenario import Scenario
 from nemesis.support.errors import HarnessError
 from nemesis.workloads import WORKLOADS, Workload, WorkloadContext
-from nemesis.workloads.base import WorkloadError
+from nemesis.workloads.base import NotReadyError, WorkloadError
 
 LAG_PROBE_INTERVAL_S = 0.05
 LAG_REPORT_INTERVAL_S = 1.0
 STATUS_INTERVAL_S = 0.5
 STATUS_WINDOW_S = 3.0
+SETUP_TIMEOUT_S = 20.0
+"""For the initial topics, beyond the time for convergence."""
 UNDO_GRACE_S = 20.0
 """Beyond the heal phase, for the proof that a fault is undone when the machine is slow."""
 
@@ -127,7 +130,11 @@ class Run:
             view = ClusterView(zookeeper)
             workload = self._workload()
             self._phase("warm-up")
-            await workload.setup()
+            try:
+                await workload.setup(SETUP_TIMEOUT_S + phases.convergence_s)
+            except NotReadyError as error:
+                await self._conclude_unready(view, error)
+                return
             conductor = Conductor(
                 FaultContext.of(
                     self._runtime, view, self._record.recorder(administrator.NAME, "nemesis")
@@ -159,6 +166,23 @@ class Run:
             await watch.finish(phases.convergence_s)
             self._phase("end")
             self._at_the_end = liveness(self._runtime)
+
+    async def _conclude_unready(self, view: ClusterView, error: NotReadyError) -> None:
+        """Record that the cluster was not ready before the first fault, and what its state is; the run ends then."""
+        watch = ConvergenceWatch(
+            self._runtime, view, self._harness, Random(f"{self._seed}/convergence")
+        )
+        self._phase("convergence")
+        self._harness.record(
+            Kind.CONVERGENCE,
+            check=INITIAL_TOPICS,
+            error=str(error),
+            duration_ms=round((SETUP_TIMEOUT_S + self._scenario.phases.convergence_s) * 1000),
+        )
+        async with self._background(watch.watch()):
+            await watch.finish(0.0)
+        self._phase("end")
+        self._at_the_end = liveness(self._runtime)
 
     async def _break(
         self, conductor: Conductor, watch: ConvergenceWatch, stack: AsyncExitStack

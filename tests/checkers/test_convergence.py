@@ -48,6 +48,22 @@ class TestConvergence:
             ),
         )
 
+    def test_a_cluster_that_was_not_ready_before_the_first_fault(self) -> None:
+        error = "the topics t did not all get leaders within 50 s"
+        unready = harness(5, "convergence", check="initial-topics", error=error, duration_ms=50)
+        bad = leaders(6, "it has no state", topic="t", partition=0)
+        assert only(Convergence(), [unready, bad]).findings == (
+            finding("convergence", "the cluster", f"Without any fault, {error}.", unready),
+            finding(
+                "convergence",
+                "t-0",
+                "Without any fault, leaders did not come true for t-0: it has no state.",
+                bad,
+            ),
+        )
+        lag = harness(4, "harness-lag", duration_ms=1_500)
+        assert only(Convergence(), [lag, unready]).verdict is Verdict.UNKNOWN
+
     def test_the_last_outcome_of_a_check_counts(self) -> None:
         assert only(Convergence(), [leaders(5, "no leader"), leaders(6, "NONE")]).verdict == "valid"
 
