@@ -57,15 +57,15 @@ class Convergence(EventListCheck):
                 )
                 findings.append(blind)
             elif lag > MAX_HARNESS_LAG_MS:
-                sentence = f"{_failure(event, when)} But the harness itself ran up to {lag} ms late."
+                sentence = (
+                    f"{_failure(event, when)} But the harness itself ran up to {lag} ms late."
+                )
                 doubt = finding(
                     self.name, _about(event), sentence, row, lag_row, verdict=Verdict.UNKNOWN
                 )
                 findings.append(doubt)
             else:
-                findings.append(
-                    finding(self.name, _about(event), _failure(event, when), row)
-                )
+                findings.append(finding(self.name, _about(event), _failure(event, when), row))
         return conclude(CONVERGENCE, checked=len(outcomes), findings=findings, numbers=numbers)
 
 
@@ -78,7 +78,9 @@ def _when(rows: list[Row]) -> str:
 def _failure(event: Event, when: str) -> str:
     if event.check == INITIAL_TOPICS:
         return f"{when}, {event.error}."
-    return f"{when}, {event.check or 'a check'} did not come true for {_about(event)}: {event.error}."
+    return (
+        f"{when}, {event.check or 'a check'} did not come true for {_about(event)}: {event.error}."
+    )
 
 
 def _blindness(event: Event) -> str:

@@ -2,14 +2,16 @@
 
 **no-unforeseen-exception**: no broker has caught an exception that none of its code expects, and none has ended because
 of one. A broker survives most of them: the request is answered with UNKNOWN_SERVER_ERROR, the job runs again, the
-fetcher stops. So no client need notice, yet what the exception skipped was never done.
+fetcher stops. A client need not notice it, yet what the exception skipped was never done.
 Smallest break: one ``unforeseen-exception`` event.
 
-What a correct cluster does and is not convicted for: what a broker foresees is no such event. Cancelled tasks, broken
-connections, refused requests, failed disks and a refused start are foreseen (``nemesis.reference.exception_trace``).
+What a correct cluster does and is not convicted for: an exception that a broker foresees is not traced.
+Cancelled tasks, broken connections, refused requests, failed disks and a refused start are foreseen
+(``nemesis.reference.exception_trace``).
 
-Limit: brokers of older versions traced no exceptions. Each broker that does traces ``exceptions-watched`` when it has
-started; a history without any is ``unknown``. An error that leaves a broker blocked is not an exception.
+Limit: brokers of older versions traced no exceptions, so runs of older formats are left out. Each broker that does
+traces ``exceptions-watched`` when it has started; a history without any is ``unknown``. An error that leaves a broker
+blocked is not an exception.
 """
 
 from __future__ import annotations
@@ -62,6 +64,7 @@ NO_UNFORESEEN_EXCEPTION: Final = Property(
     unknown="No broker traced that it records its exceptions.",
     source="A requirement of this harness: an exception that nothing foresees skips work unseen.",
     check=UnforeseenExceptions,
+    recorded_since=4,
     reason=ends.no_unforeseen_exception,
     breaks=breaks.NO_UNFORESEEN_EXCEPTION,
 )

@@ -6,7 +6,7 @@ task, which asyncio logs in the same way, or the whole process. ``traced_excepti
 needs a tracer of its own and none can forget it.
 
 Foreseen, and no event: a cancelled task; an error without an exception; a connection that broke under a task which
-nobody awaits any more (asyncio logs it); the errors with which a broker refuses to start (``foreseen``).
+nothing awaits any more (asyncio logs it); the errors with which a broker refuses to start (``foreseen``).
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ class _ExceptionHandler(logging.Handler):
 def described(error: Exception) -> str:
     """Return type, text and innermost function of the broker, as ``KeyError: 7 in log.log: Log.append``."""
     text = _ADDRESS.sub("", " ".join(str(error).split()))[:MAX_TEXT]
-    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    summary = f"{type(error).__name__}: {text}" if text else type(error).__name__
     function = _innermost(error.__traceback__)
-    return what if function is None else f"{what} in {function}"
+    return summary if function is None else f"{summary} in {function}"
 
 
 def _innermost(traceback: TracebackType | None) -> str | None:

@@ -425,10 +425,10 @@ def _committed_batches(events: list[Event]) -> list[int]:
 
 
 def raises_an_exception(events: list[Event], choose: Choose) -> list[Event] | None:
-    place = events[choose(_places(events, "append"))]
-    assert place.node is not None
-    raised = broker(place.time, place.node, "unforeseen-exception", error="KeyError: 7")
-    return [*events, change(raised, seq=place.seq + 1)]
+    appended = events[choose(_places(events, "append"))]
+    assert appended.node is not None
+    raised = broker(appended.time, appended.node, "unforeseen-exception", error="KeyError: 7")
+    return [*events, change(raised, seq=appended.seq + 1)]
 
 
 ANOMALIES: dict[str, list[Spoil]] = {

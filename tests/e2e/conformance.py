@@ -253,7 +253,7 @@ async def _load(runtime: Runtime, clock_ns: Callable[[], int]) -> AsyncIterator[
         ),
         LOAD,
     )
-    await workload.setup()
+    await workload.setup(timeout_s=20.0)
     workload.start()
     try:
         yield
