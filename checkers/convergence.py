@@ -23,8 +23,7 @@ from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
-from nemesis.history.events import Event, Kind
-from nemesis.history.vocabulary.harness import INITIAL_TOPICS
+from nemesis.history.events import INITIAL_TOPICS, Event, Kind
 
 HEAL = "heal"
 MAX_HARNESS_LAG_MS = 1_000

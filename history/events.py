@@ -22,6 +22,8 @@ FORMAT_VERSION: Final = 4
 """The format of raw files and of Parquet files; ``nemesis.history.older_formats`` reads what older versions wrote."""
 NO_ERROR: Final = "NONE"
 """The ``error`` of what succeeded."""
+INITIAL_TOPICS: Final = "initial-topics"
+"""The ``check`` of a cluster that was not ready before the first fault."""
 IDEMPOTENT: Final = "idempotent"
 """The ``delivery`` of sends that are stored in the log once, however often they were sent."""
 

@@ -5,13 +5,8 @@ Writer: the harness (process ``harness``).
 
 from __future__ import annotations
 
-from typing import Final
-
 from nemesis.history.events import Kind, Milliseconds, Records, Word
 from nemesis.history.vocabulary.declaring import View, declares
-
-INITIAL_TOPICS: Final = "initial-topics"
-"""The ``check`` of a cluster that was not ready before the first fault."""
 
 
 @declares(Kind.PHASE)

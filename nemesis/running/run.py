@@ -23,8 +23,7 @@ from nemesis.faults.base import FaultContext
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import Plan
-from nemesis.history.events import Kind
-from nemesis.history.vocabulary.harness import INITIAL_TOPICS
+from nemesis.history.events import INITIAL_TOPICS, Kind
 from nemesis.interfaces.cluster import bootstrap
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.interfaces.runtime import Runtime

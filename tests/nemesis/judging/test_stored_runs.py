@@ -14,7 +14,6 @@ import pytest
 
 from benchmarks.generate import write
 from nemesis.checkers import recorded
-from nemesis.checkers import CHECKERS, recorded
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.cli.app import call
 from nemesis.history import older_formats
@@ -194,7 +193,6 @@ def test_a_run_that_recorded_nothing_is_no_run_that_lost_its_files(run: RunDirec
 
 def test_what_an_older_version_did_not_note_of_a_run_has_a_default(
     run: RunDirectory, judged: tuple[RunDirectory, Outcome]
-    run: RunDirectory, expected: tuple[Any, ...]
 ) -> None:
     """Without a format of events it is taken for an old run, which newer properties do not judge."""
     info = msgspec.json.decode(run.info_file.read_bytes())
@@ -203,12 +201,6 @@ def test_what_an_older_version_did_not_note_of_a_run_has_a_default(
     expected = judge.only(judged[1], recorded(older_formats.LAST))
     outcome = judge.judge(run, engine="inline")
     assert (outcome.verdict, outcome.results) == (expected.verdict, expected.results)
-    outcome = judge.judge(run, engine="inline")
-    # A run that does not state its format is of format 3: properties that need newer events leave it out.
-    assert outcome.not_recorded == tuple(name for name in CHECKERS if name not in recorded(3))
-    verdict, events, results, problems = expected
-    judged = tuple(result for result in results if result.property in recorded(3))
-    assert told(outcome) == (verdict, events, judged, problems)
 
 
 def test_a_check_of_few_properties_keeps_the_results_of_the_others(run: RunDirectory) -> None:
