@@ -349,7 +349,7 @@ def _harness_lag(event: Event) -> str:
 
 
 def _unforeseen_exception(event: Event) -> str:
-    return f"{_who(event)} caught an unforeseen exception, {event.error}"
+    return f"{_actor(event)} caught an unforeseen exception, {event.error}"
 
 
 def _fault(event: Event) -> str:
