@@ -25,7 +25,7 @@ from nemesis.checkers import CHECKERS
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.framework.property import History, Property
-from nemesis.history.events import Event
+from nemesis.history.events import Event, Kind
 from nemesis.history.memory import history_of
 from nemesis.history.vocabulary.checking import MODULES
 from nemesis.history.vocabulary.declaring import OUR_CLIENTS, View, declarations
@@ -53,10 +53,11 @@ class Coverage(NamedTuple):
 
 
 def declared_fields() -> list[Field]:
-    """Return all fields of the kinds of our own runs, in the order of the declarations."""
+    """Return all fields of the kinds of our own runs, in the order of ``Kind``, of one kind by function."""
+    kinds = [*Kind]
     listed = [
         Field(item.kind.value, item.f, column)
-        for item in declarations()
+        for item in sorted(declarations(), key=lambda item: (kinds.index(item.kind), item.f or ""))
         if OUR_CLIENTS in item.workloads
         for column in item.view.__struct_fields__
         if column not in IDENTITY
