@@ -28,4 +28,5 @@ def say_error(sentence: str) -> None:
 
 def note(sentence: str) -> None:
     """Print a line for people on stderr, as it is."""
-    err.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    # Not through rich: interrupted behind its write, it would print the line again before the next one.
+    sys.stderr.write(f"{sentence}\n")

@@ -12,6 +12,7 @@ Effect: bytes from ZooKeeper to the victim are held. Undone: a probe of ZooKeepe
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from random import Random
 from typing import Annotated, Any, ClassVar, Final, Self
 
@@ -85,6 +86,7 @@ class SlowZookeeperStrike:
         self._rng = rng
         self._hold_s = hold_ms / 1000
         self._tasks: list[asyncio.Task[None]] = []
+        self._is_over = asyncio.Event()
         self._sessions_ended: list[str] = []
         self.links = frozenset(Link(server, victim) for server in context.cluster.zookeepers)
         self.victims = [victim]
@@ -104,13 +106,10 @@ class SlowZookeeperStrike:
         return Measured(is_effective=held > 0, detail={"held_bytes": held})
 
     async def undo(self) -> None:
+        # Nothing is cancelled: a guard that is interrupted while it changes a link would leave the link as it is.
+        self._is_over.set()
         tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        ends = await asyncio.gather(*tasks, return_exceptions=True)
-        for end in ends:
-            if isinstance(end, Exception):  # a failure of the harness, and not the cancellation
-                raise end
+        await asyncio.gather(*tasks)
 
     async def verify(self) -> Measured:
         crossed = await probes_cross(open_pairs(self.links, self._context), self._context)
@@ -120,18 +119,24 @@ class SlowZookeeperStrike:
         )
 
     async def _hold_and_pass(self) -> None:
-        while True:
+        while not self._is_over.is_set():
             async with self._context.links.guard(Cut(self.links)):
-                await asyncio.sleep(self._hold_s)
-            await asyncio.sleep(PASS_MS / 1000)
+                await self._wait(self._hold_s)
+            await self._wait(PASS_MS / 1000)
 
     async def _churn(self) -> None:
-        while True:
+        while not self._is_over.is_set():
             snapshot = await self._context.view.snapshot()
             self._sessions_ended += await end_a_session(
                 self._context, snapshot, self._rng, spared=self.victims
             )
-            await asyncio.sleep(self._hold_s + CHURN_INTERVAL_S)
+            await self._wait(self._hold_s + CHURN_INTERVAL_S)
+
+    async def _wait(self, seconds: float) -> None:
+        """Return after so long, or when the fault ends."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._is_over.wait()
 
     async def _held_bytes(self) -> int:
         counters = await self._context.network.counters(self.links)

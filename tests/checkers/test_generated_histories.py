@@ -27,7 +27,7 @@ from tests.checkers.generated_histories import (
 from tests.checkers.histories import judge
 from tests.checkers.honest_histories import JUDGED
 
-BY_DAY = 150
+BY_DAY = 210
 
 
 def judged(number: int, events: list[Event], names: Sequence[str]) -> dict[str, Result]:

@@ -46,7 +46,7 @@ def with_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> Non
     module.write_text(text)
     real = Ingredients.installed()
     changed = replace(real, code={**real.code, "code/reference/of_a_test.py": module})
-    monkeypatch.setattr(Ingredients, "here", classmethod(lambda cls: changed))
+    monkeypatch.setattr(Ingredients, "installed", classmethod(lambda cls: changed))
 
 
 def layers(built: Image) -> list[str]:

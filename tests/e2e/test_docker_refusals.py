@@ -119,7 +119,7 @@ def test_an_image_that_does_not_build(
     module.write_text("def (\n")
     real = Ingredients.installed()
     broken = replace(real, code={**real.code, "code/reference/of_a_test.py": module})
-    monkeypatch.setattr(Ingredients, "here", classmethod(lambda cls: broken))
+    monkeypatch.setattr(Ingredients, "installed", classmethod(lambda cls: broken))
     sentence = refused(capsys)
     assert "the image of the cluster's nodes cannot be built: " in sentence
     assert "SyntaxError" in sentence

@@ -43,7 +43,9 @@ def test_the_first_broker_is_elected_with_epoch_1_in_one_multi(zookeeper_address
                     "zxid": epoch_stat.mzxid,
                 }
             ]
-            assert first.tracer.of(Kind.CONTROLLER_FAILOVER) == [{"controller_epoch": 1}]
+            assert first.tracer.of(Kind.CONTROLLER_FAILOVER) == [
+                {"controller_epoch": 1, "live": [1]}
+            ]
             assert second.tracer.of(Kind.CONTROLLER_ELECTED) == []
 
     run(test())
@@ -227,7 +229,9 @@ def test_a_controller_that_finds_its_own_live_znode_runs_the_failover(
             await node.controller.startup()
             assert node.controller.is_active
             assert node.controller.context.epoch == 5
-            assert node.tracer.of(Kind.CONTROLLER_FAILOVER) == [{"controller_epoch": 5}]
+            assert node.tracer.of(Kind.CONTROLLER_FAILOVER) == [
+                {"controller_epoch": 5, "live": [1]}
+            ]
         finally:
             await node.stop()
 

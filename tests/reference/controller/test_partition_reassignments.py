@@ -475,8 +475,10 @@ async def controller_of(*candidates: Node) -> Node:
             node
             for node in candidates
             if node.controller.is_active
-            and node.tracer.of(Kind.CONTROLLER_FAILOVER)[-1:]
-            == [{"controller_epoch": node.controller.context.epoch}]
+            and [
+                ended["controller_epoch"] for ended in node.tracer.of(Kind.CONTROLLER_FAILOVER)[-1:]
+            ]
+            == [node.controller.context.epoch]
             and node.controller.context.epoch > 1
         ]
 
