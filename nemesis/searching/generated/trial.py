@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import msgspec
 
+from nemesis.checkers.exceptions import NO_UNFORESEEN_EXCEPTION
 from nemesis.mutants.generated.line_coverage import recorded_lines
 from nemesis.mutants.generated.mutation import Mutation
 from nemesis.mutants.generated.planting import planted
@@ -126,7 +127,8 @@ def run_mutant(
             has_failed=True,
             cpu_s=cpu_s,
         )
-    findings = broken(result.outcome)
+    # An exception in a broker is counted apart (``node_errors``): it is not a kill.
+    findings = [f for f in broken(result.outcome) if f.property != NO_UNFORESEEN_EXCEPTION.name]
     first = f"{findings[0].key}: {findings[0].sentence}" if findings else ""
     return TrialReport(
         reached=probe.reached,
