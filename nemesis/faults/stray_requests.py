@@ -33,6 +33,7 @@ from nemesis.faults import selectors
 from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
 from nemesis.faults.churn import controller_of, end_a_session
 from nemesis.faults.link_rules import CopyRequests, LinkGuard, StrandRequests
+from nemesis.interfaces.brokers import AlterPartitionRequests
 from nemesis.interfaces.ensemble import Ensemble
 from nemesis.interfaces.links import (
     ALTER_PARTITION_API_KEY,
@@ -73,7 +74,7 @@ class StrayRequests(Fault, frozen=True, kw_only=True):
     )
     effect: ClassVar[str] = "bytes of the requests are stopped, or copies have arrived"
     heal: ClassVar[str] = "no connection is stopped, and no copy is under way"
-    needs: ClassVar[frozenset[type]] = frozenset({StrayLinks, Ensemble})
+    needs: ClassVar[frozenset[type]] = frozenset({StrayLinks, Ensemble, AlterPartitionRequests})
 
     requests: Annotated[RequestKind, Meta(description="the kind of requests")] = "control"
     fate: Annotated[Fate, Meta(description="what happens to the requests")] = "overtaken"
