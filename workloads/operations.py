@@ -45,6 +45,7 @@ class Operation:
         self._columns = columns
         columns["op"] = log.begin()
         self._result: dict[str, Any] | None = None
+        self._failure: KafkaError | None = None
         self.error: str | None = None
         """What was answered instead of a result."""
 
@@ -54,6 +55,10 @@ class Operation:
 
     def ok(self, **columns: Any) -> None:
         self._result = columns
+
+    def failed(self, failure: KafkaError) -> None:
+        """Complete with this error, as if it had been raised: a request of several operations may do some of them."""
+        self._failure = failure
 
     def __enter__(self) -> Self:
         self._recorder.write(Kind.INVOKE, self._columns.copy())
@@ -66,12 +71,13 @@ class Operation:
         if self._result is not None:
             self._recorder.write(Kind.OK, self._columns | self._result)
             return False
-        if isinstance(error, KafkaError):
+        failure = self._failure or error
+        if isinstance(failure, KafkaError):
             # A poll has no effect to be unsure of; Jepsen still calls an unanswered one unknown.
-            self.error = error.name
-            outcome = Kind.FAIL if error.definite else Kind.INFO
-            self._recorder.record(outcome, **self._columns, error=error.name)
-            return True
+            self.error = failure.name
+            outcome = Kind.FAIL if failure.definite else Kind.INFO
+            self._recorder.record(outcome, **self._columns, error=failure.name)
+            return isinstance(error, KafkaError)
         name = (
             "CANCELLED"
             if error is None or isinstance(error, asyncio.CancelledError)

@@ -1,10 +1,13 @@
 """produce-consume: producers of unique values, consumers that follow, topics created while faults strike.
 
-* Every record's value is a number that no other record of the run has, so that one read tells which send it came from.
+* Every record has a number, its value, that no other record of the run has: one read tells which send it came from.
   With ``keys``, its key is one of so many, and topics are created with ``cleanup.policy=compact``.
 * A producer sends one record at a time with ``acks=all``, idempotence off, one attempt; it goes around the
   partitions and leaves one alone for a moment after a failure there. So many as ``idempotent_producers`` says send
   idempotently instead, and again and again until ``delivery_timeout_ms`` is over: one operation, several attempts.
+  With ``batch_records`` and ``batch_partitions`` a request brings several records, each an operation of its own.
+* Batches are compressed by the codecs of ``compression``. With ``headers``, ``tombstone_percent`` or
+  ``null_key_percent`` a reader compares key, value and headers with what the record's number says of them.
 * A consumer follows its share of the partitions from offset 0, one fetch at a time, ``auto.offset.reset=none``.
   Some of them read from any replica, whose high watermark may lag behind the leader's.
 * An administrator creates further topics during the run; producers and consumers take them up.

@@ -7,8 +7,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from nemesis.workloads.kafka.compression import CodecName
+from nemesis.workloads.record_values import RecordShape
+
 _Count = Annotated[int, Meta(ge=1, le=1000)]
 _Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
+_Percent = Annotated[int, Meta(ge=0, le=100)]
 _Bytes = Annotated[int, Meta(ge=24, le=900_000)]
 
 
@@ -37,6 +41,18 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     avoid_ms: _Milliseconds = 400
     """How long a client leaves a partition alone after a failure there."""
     record_bytes: _Bytes = 100
+    batch_records: _Count = 1
+    """The most records in a batch. Each is an operation of its own, of the process ``producer-0.1`` and so on."""
+    batch_partitions: _Count = 1
+    """The most partitions to which a produce request brings a batch. An idempotent producer brings one batch."""
+    compression: Annotated[tuple[CodecName, ...], Meta(min_length=1)] = ("none",)
+    """The codecs from which each batch draws."""
+    headers: Annotated[int, Meta(ge=0, le=100)] = 0
+    """The most headers of a record."""
+    tombstone_percent: _Percent = 0
+    """How many of 100 records have no value. Not with ``keys``: a compacted log drops them, with their key."""
+    null_key_percent: _Percent = 0
+    """How many of 100 records have no key. Not with ``keys``: a compacted log refuses them."""
     keys: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     """Of how many keys each record has one; the topics are compacted then. 0: they are not."""
     delete_records_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
@@ -45,3 +61,18 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     """How often somebody moves a replica to another log directory of its broker; 0: never."""
     query_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
     """How often a client asks some broker for offsets, metadata or ends of leader epochs; 0: never."""
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself; msgspec makes a ``ValidationError`` of the error."""
+        for name in ("tombstone_percent", "null_key_percent"):
+            if self.keys and getattr(self, name):
+                raise ValueError(
+                    f"{name}: expected 0 with keys {self.keys}, got {getattr(self, name)}"
+                )
+
+    @property
+    def record_shape(self) -> RecordShape:
+        """What the records of a run look like."""
+        return RecordShape(
+            self.record_bytes, self.headers, self.tombstone_percent, self.null_key_percent
+        )

@@ -8,7 +8,7 @@ from nemesis.workloads.kafka.client import KafkaClient, Polled
 from nemesis.workloads.operations import OperationLog
 from nemesis.workloads.partitions import TopicPartition, partition_columns
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
-from nemesis.workloads.record_values import value_of
+from nemesis.workloads.record_values import number_of
 
 MAX_BYTES = 256 * 1024
 """The most bytes that one read returns."""
@@ -21,6 +21,7 @@ class Reads:
         self, options: ProduceConsumeOptions, *, clients: Clients, log: OperationLog
     ) -> None:
         self._options = options
+        self._shape = options.record_shape
         self._clients = clients
         self._log = log
 
@@ -46,7 +47,7 @@ class Reads:
             )
             operation.ok(
                 offsets=[record.offset for record in polled.records],
-                values=[value_of(record.value) for record in polled.records],
+                values=[number_of(record, self._shape) for record in polled.records],
                 high_watermark=polled.high_watermark,
                 node=polled.node,
             )

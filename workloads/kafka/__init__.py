@@ -7,6 +7,7 @@
 * ``connection``    one TCP connection bound to its source address; ``frames`` one frame out, one in
 * ``codec``         frames to messages and back, by kio
 * ``record_batch``  building and reading record batches of format v2
+* ``compression``   the codecs of record batches
 * ``errors``        what a failed operation says: certain or unknown
 
 Ordinary clients retry behind the caller's back and blur what is known; a checker needs to know exactly what was tried.

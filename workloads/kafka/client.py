@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random  # noqa: TID251 - the type only
@@ -32,7 +32,7 @@ from nemesis.workloads.kafka import codec as wire_format
 from nemesis.workloads.kafka.codec import Codec
 from nemesis.workloads.kafka.connection import KafkaConnection
 from nemesis.workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
-from nemesis.workloads.kafka.record_batch import Record, build, end_offset, read
+from nemesis.workloads.kafka.record_batch import NewRecord, Record, build, end_offset, read
 
 _METADATA_TIMEOUT_S = 1.0
 _CONSUMER = BrokerId(-1)
@@ -144,7 +144,7 @@ class KafkaClient:
         self,
         topic: str,
         partition: int,
-        records: list[tuple[bytes | None, bytes | None]],
+        records: Sequence[NewRecord | tuple[bytes | None, bytes | None]],
         *,
         acks: int,
         timeout_s: float,
@@ -161,26 +161,50 @@ class KafkaClient:
         self, topic: str, partition: int, batch: bytes, *, acks: int, timeout_s: float
     ) -> Sent:
         """Send a batch as it is to the leader that the metadata names. Raises ``KafkaError``."""
-        leader = self.metadata.leader(topic, partition)
-        partition_data = produce.PartitionProduceData(
-            index=cast("i32", partition), records=cast("Records", batch)
-        )
+        tp = topic, partition
+        outcome = (await self.send_batches({tp: batch}, acks=acks, timeout_s=timeout_s))[tp]
+        if isinstance(outcome, KafkaError):
+            raise outcome
+        return outcome
+
+    async def send_batches(
+        self, batches: Mapping[tuple[str, int], bytes], *, acks: int, timeout_s: float
+    ) -> dict[tuple[str, int], Sent | KafkaError]:
+        """Send a batch to each of these partitions in one request, to the leader of the first one.
+
+        Returns the outcome of each; with ``acks=0`` no more than that it was sent, at offset −1. Raises ``KafkaError``
+        when the whole request failed.
+        """
+        leader = self.metadata.leader(*next(iter(batches)))
+        node = -1 if leader is None else leader
+        topics: dict[str, list[produce.PartitionProduceData]] = {}
+        for (topic, partition), batch in batches.items():
+            topics.setdefault(topic, []).append(
+                produce.PartitionProduceData(
+                    index=cast("i32", partition), records=cast("Records", batch)
+                )
+            )
         request = produce.ProduceRequest(
             transactional_id=None,
             acks=cast("i16", acks),
             timeout=milliseconds(int(timeout_s * 1000)),
-            topic_data=(
+            topic_data=tuple(
                 produce.TopicProduceData(
-                    name=cast("TopicName", topic), partition_data=(partition_data,)
-                ),
+                    name=cast("TopicName", topic), partition_data=tuple(partition_data)
+                )
+                for topic, partition_data in topics.items()
             ),
         )
-        node = -1 if leader is None else leader
+        if acks == 0:
+            await self.request(node, request, timeout_s, is_answered=False)
+            return {tp: Sent(offset=-1, node=node) for tp in batches}
         response = await self.request(node, request, timeout_s)
-        result = response.responses[0].partition_responses[0]
-        if result.error_code is not ErrorCode.none:
-            raise BrokerError(result.error_code)
-        return Sent(offset=int(result.base_offset), node=node)
+        results = {
+            (topic.name, int(result.index)): result
+            for topic in response.responses
+            for result in topic.partition_responses
+        }
+        return {tp: _produced(results.get(tp), node) for tp in batches}
 
     async def poll(
         self,
@@ -282,7 +306,9 @@ class KafkaClient:
             raise BrokerError(data.error_code)
         return int(data.offset)
 
-    async def request(self, node: int, request: Any, timeout_s: float) -> Any:
+    async def request(
+        self, node: int, request: Any, timeout_s: float, *, is_answered: bool = True
+    ) -> Any:
         """Send one request to a broker that the metadata names; returns its response. Raises ``KafkaError``."""
         if (address := self.metadata.brokers.get(node)) is None:
             raise ConnectionFailed("BROKER_UNKNOWN", definite=True)
@@ -292,7 +318,7 @@ class KafkaClient:
                 connection.close()
             connection = self._connections[node] = self._connect(*address)
         try:
-            return await connection.request(request, timeout_s=timeout_s)
+            return await connection.request(request, timeout_s=timeout_s, is_answered=is_answered)
         except BaseException:
             del self._connections[node]
             raise
@@ -324,6 +350,15 @@ class KafkaClient:
         for connection in connections:
             connection.close()
         self._connections.clear()
+
+
+def _produced(result: Any, node: int) -> Sent | KafkaError:
+    """What a broker answered about one partition; ``result`` is None if it did not speak of the partition."""
+    if result is None:
+        return ConnectionFailed("PARTITION_NOT_ANSWERED", definite=False)
+    if result.error_code is not ErrorCode.none:
+        return BrokerError(result.error_code)
+    return Sent(offset=int(result.base_offset), node=node)
 
 
 def _cluster_metadata(response: MetadataResponse) -> ClusterMetadata:

@@ -47,15 +47,15 @@ class KafkaConnection:
         self._stream: Exchange | None = None
         self._correlation_id = 0
 
-    async def request(self, request: Any, *, timeout_s: float) -> Any:
-        """Return the broker's response, of the request's own version.
+    async def request(self, request: Any, *, timeout_s: float, is_answered: bool = True) -> Any:
+        """Return the broker's response, of the request's own version; None if the broker never answers such a request.
 
         Raises ``ConnectionFailed`` (definite when nothing was sent) and ``RequestTimedOut``; either closes the
         connection.
         """
         deadline = asyncio.get_running_loop().time() + timeout_s
         try:
-            return await self._exchange(request, deadline)
+            return await self._exchange(request, deadline, is_answered=is_answered)
         except TimeoutError:
             never_sent = self._stream is None
             self.close()
@@ -70,7 +70,7 @@ class KafkaConnection:
             self.close()
             raise
 
-    async def _exchange(self, request: Any, deadline: float) -> Any:
+    async def _exchange(self, request: Any, deadline: float, *, is_answered: bool) -> Any:
         if self._stream is None:
             async with asyncio.timeout_at(deadline):
                 self._stream = await self._connect()
@@ -78,6 +78,9 @@ class KafkaConnection:
         frame = self._codec.encode_request(
             request, correlation_id=self._correlation_id, client_id=self._client_id
         )
+        if not is_answered:
+            self._stream.tell(frame)
+            return None
         answer = await self._stream.ask(frame, deadline=deadline)
         response_class = _response_class(
             request.__api_key__, request.__version__, type(request).__name__

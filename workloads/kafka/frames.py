@@ -44,6 +44,15 @@ class Exchange(asyncio.Protocol):
             self._answer = None
             time_is_up.cancel()
 
+    def tell(self, frame: bytes) -> None:
+        """Send a frame that is not answered. Raises ``OSError`` or ``EOFError`` if the connection has ended."""
+        assert self._transport is not None
+        if self._loss is not None:
+            raise self._loss
+        self._transport.write(frame)
+        # Without reading, the end of the connection would stay unknown until the next answer is awaited.
+        self._transport.resume_reading()
+
     def close(self) -> None:
         """Let go of the connection."""
         if self._transport is not None:

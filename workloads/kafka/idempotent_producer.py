@@ -13,6 +13,7 @@ value gets into two topics.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final, cast
 
 from kio.schema.errors import ErrorCode
@@ -21,13 +22,15 @@ from kio.schema.types import ProducerId
 from kio.static.primitive import i16
 
 from nemesis.workloads.kafka.client import KafkaClient, Sent, milliseconds
+from nemesis.workloads.kafka.compression import CodecName
 from nemesis.workloads.kafka.errors import BrokerError, KafkaError
-from nemesis.workloads.kafka.record_batch import Producer, build
+from nemesis.workloads.kafka.record_batch import NewRecord, Producer, build
 
-Records = list[tuple[bytes | None, bytes | None]]
+Records = Sequence[NewRecord | tuple[bytes | None, bytes | None]]
 
 _NONE: Final = -1
-_SEQUENCES: Final = 2**31
+SEQUENCES: Final = 2**31
+"""After the largest sequence number comes 0."""
 MAX_EPOCH: Final = 2**15 - 1
 """Kafka's."""
 
@@ -99,7 +102,9 @@ class IdempotentProducer:
         sequence = self._sequences.get((topic, partition), 0)
         return Producer(self._producer_id, self._epoch, sequence)
 
-    async def send(self, topic: str, partition: int, records: Records) -> Sent:
+    async def send(
+        self, topic: str, partition: int, records: Records, codec: CodecName = "none"
+    ) -> Sent:
         """Send one batch with ``acks=all``, again and again, until it is acknowledged.
 
         Raises the last ``KafkaError`` when it is refused for good or the time is over; its ``definite`` says that no
@@ -108,7 +113,7 @@ class IdempotentProducer:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._delivery_timeout_s
         producer = self.next_batch(topic, partition)
-        batch = build(records, self._client.timestamp_ms(), producer)
+        batch = build(records, self._client.timestamp_ms(), producer, codec)
         topic_id = self._topic_id(topic)
         is_definite = True
         while True:
@@ -123,7 +128,7 @@ class IdempotentProducer:
             else:
                 self._sequences[topic, partition] = (
                     producer.base_sequence + len(records)
-                ) % _SEQUENCES
+                ) % SEQUENCES
                 return sent
             if not _is_refused(failure):
                 await asyncio.sleep(self._retry_backoff_s)

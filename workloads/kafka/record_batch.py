@@ -1,20 +1,22 @@
 """Record batches of format v2 (KIP-98), built and read by the client itself.
 
-Written uncompressed. Layout of the 61-byte header, big endian: base offset i64,
+Layout of the 61-byte header, big endian: base offset i64,
 length i32, partition leader epoch i32, magic i8 = 2, CRC-32C u32 of all that follows, attributes i16, last offset delta
 i32, base and max timestamp i64, producer id i64, producer epoch i16, base sequence i32, record count i32. A record is a
 varint length and: attributes i8, timestamp delta, offset delta, key and value each with a varint length (−1 = null),
-headers.
+headers: a varint count, then for each a name and a value like key and value. A codec (``compression``) compresses all
+that follows the header of the batch.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from crc32c import crc32c
 
+from nemesis.workloads.kafka.compression import CODECS, CodecName, compressed, decompressed
 from nemesis.workloads.kafka.errors import BadRecordBatch
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -37,10 +39,22 @@ NO_PRODUCER = Producer(-1, -1, -1)
 """Idempotence off."""
 
 
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class NewRecord(NamedTuple):
+    """A record to be sent."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
 class Record(NamedTuple):
     offset: int
     key: bytes | None
     value: bytes | None
+    headers: Headers = ()
 
 
 def _write_varint(out: bytearray, number: int) -> None:
@@ -80,31 +94,50 @@ def _read_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
 
 
 def build(
-    records: list[tuple[bytes | None, bytes | None]],
+    records: Sequence[NewRecord | tuple[bytes | None, bytes | None]],
     timestamp_ms: int,
     producer: Producer = NO_PRODUCER,
+    codec: CodecName = "none",
 ) -> bytes:
-    """Return one batch holding the (key, value) pairs, all stamped with ``timestamp_ms``."""
+    """Return one batch of the records, which may be mere pairs of key and value, all stamped with ``timestamp_ms``."""
     body = bytearray()
-    for delta, (key, value) in enumerate(records):
-        record = bytearray(b"\x00")
-        _write_varint(record, 0)
-        _write_varint(record, delta)
-        _write_bytes(record, key)
-        _write_bytes(record, value)
-        _write_varint(record, 0)
-        _write_varint(body, len(record))
-        body += record
+    for delta, record in enumerate(records):
+        encoded = bytearray(b"\x00")
+        _write_varint(encoded, 0)
+        _write_varint(encoded, delta)
+        _write_bytes(encoded, record[0])
+        _write_bytes(encoded, record[1])
+        _write_headers(encoded, record.headers if isinstance(record, NewRecord) else ())
+        _write_varint(body, len(encoded))
+        body += encoded
     count = len(records)
-    tail = _AFTER_CRC.pack(0, count - 1, timestamp_ms, timestamp_ms, *producer, count) + bytes(body)
+    fields = (CODECS.index(codec), count - 1, timestamp_ms, timestamp_ms, *producer, count)
+    tail = _AFTER_CRC.pack(*fields) + compressed(bytes(body), codec)
     crc = crc32c(tail)
     return struct.pack(">qiibI", 0, 9 + len(tail), -1, _MAGIC, crc) + tail
+
+
+def _write_headers(out: bytearray, headers: Headers) -> None:
+    _write_varint(out, len(headers))
+    for name, value in headers:
+        _write_bytes(out, name.encode())
+        _write_bytes(out, value)
+
+
+def _read_headers(data: bytes, position: int) -> Headers:
+    count, position = _read_varint(data, position)
+    headers = []
+    for _ in range(count):
+        name, position = _read_bytes(data, position)
+        value, position = _read_bytes(data, position)
+        headers.append(((name or b"").decode(errors="backslashreplace"), value))
+    return tuple(headers)
 
 
 def read(data: bytes) -> Iterator[Record]:
     """Yield the records of whole batches; a batch cut off at the end is left out, as fetches may cut it.
 
-    Raises ``BadRecordBatch`` for a wrong CRC or magic, and for compression (this client writes none).
+    Raises ``BadRecordBatch`` for a wrong CRC or magic, and for records that the codec cannot read.
     """
     position = 0
     while len(data) - position >= _HEADER.size:
@@ -135,17 +168,16 @@ def _read_batch(batch: bytes, base_offset: int) -> Iterator[Record]:
         raise BadRecordBatch(f"the batch at offset {base_offset} has magic {magic}")
     if crc32c(batch[21:]) != crc:
         raise BadRecordBatch(f"the batch at offset {base_offset} fails its CRC")
-    if attributes & _COMPRESSION_MASK:
-        raise BadRecordBatch(f"the batch at offset {base_offset} is compressed")
     if attributes & _CONTROL_FLAG:
         return
-    position = _HEADER.size
+    records = decompressed(batch[_HEADER.size :], attributes & _COMPRESSION_MASK)
+    position = 0
     for _ in range(count):
-        size, position = _read_varint(batch, position)
+        size, position = _read_varint(records, position)
         end = position + size
-        _, cursor = _read_varint(batch, position + 1)
-        offset_delta, cursor = _read_varint(batch, cursor)
-        key, cursor = _read_bytes(batch, cursor)
-        value, _ = _read_bytes(batch, cursor)
-        yield Record(base_offset + offset_delta, key, value)
+        _, cursor = _read_varint(records, position + 1)
+        offset_delta, cursor = _read_varint(records, cursor)
+        key, cursor = _read_bytes(records, cursor)
+        value, cursor = _read_bytes(records, cursor)
+        yield Record(base_offset + offset_delta, key, value, _read_headers(records, cursor))
         position = end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
@@ -74,7 +75,7 @@ def test_a_plan_shrinks_to_the_faults_that_are_needed() -> None:
 @FAST
 @given(options=workload_options(producers=3))
 def test_workload_options_are_options_of_the_workload(options: dict[str, int]) -> None:
-    assert ProduceConsumeOptions(**options).producers <= 3
+    assert msgspec.convert(options, ProduceConsumeOptions).producers <= 3
 
 
 def test_the_simplest_of_the_rest_is_little() -> None:
