@@ -71,8 +71,9 @@ def _stream(stream: TextIO | None, descriptor: int, *, complains: bool) -> TextI
     if stream is not None:
         stream.flush()
     raw = _Unbreakable(descriptor, complains=complains)
+    # A buffer would write a line again when Ctrl-C arrives between its write and the buffer's hearing of it.
     return io.TextIOWrapper(
-        io.BufferedWriter(raw),
+        raw if descriptor == STDERR else io.BufferedWriter(raw),
         encoding="utf-8" if stream is None else stream.encoding,
         errors="backslashreplace",
         line_buffering=descriptor == STDERR or raw.isatty(),

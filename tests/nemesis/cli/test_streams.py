@@ -46,6 +46,40 @@ def test_a_closed_standard_error_changes_no_exit_code() -> None:
     assert shell(f"{NEMESIS} check nowhere 2>/dev/full").returncode == EXIT_USAGE
 
 
+INTERRUPTED_NOTE = """
+import sys
+from nemesis.cli import streams
+from nemesis.cli.console import note
+
+def interrupt(frame, event, argument):
+    if frame.f_code is not streams._Unbreakable.write.__code__:
+        return None
+    if event == "return":
+        sys.settrace(None)
+        raise KeyboardInterrupt
+    return interrupt
+
+streams.protect()
+sys.settrace(interrupt)
+try:
+    note("one")
+except KeyboardInterrupt:
+    note("interrupted")
+note("two")
+"""
+
+
+def test_a_line_that_is_interrupted_behind_its_write_is_written_once() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_NOTE],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert ran.stderr == "one\ninterrupted\ntwo\n"
+
+
 @pytest.mark.parametrize("command", ["list", "list --json", "clean --json"])
 def test_output_that_cannot_be_written_is_a_failure_of_the_harness(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
