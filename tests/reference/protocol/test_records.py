@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nemesis.reference.protocol.compression import CompressionType, compressed, decompressed
 from nemesis.reference.protocol.record_batch import CorruptRecordError, crc_matches, iter_batches
 from nemesis.reference.protocol.records import delete_horizon_ms, emptied, read_records, rebuilt
-from nemesis.workloads.kafka.record_batch import Producer, build, read
+from nemesis.workloads.kafka.record_batch import Producer, Record, build, read
 from tests.reference.log.batches import assigned, with_codec
 
 CODECS = list(CompressionType)
@@ -73,7 +73,7 @@ def test_the_workloads_reader_reads_what_is_written_again() -> None:
     batch = assigned(build([(b"a", b"1"), (b"b", b"2"), (b"a", b"3")], 5_000), 10, 0)
     header = next(iter_batches(batch))
     again = rebuilt(header, read_records(batch, header)[1:], horizon_ms=9_999)
-    assert [tuple(record) for record in read(again)] == [(11, b"b", b"2"), (12, b"a", b"3")]
+    assert list(read(again)) == [Record(11, b"b", b"2"), Record(12, b"a", b"3")]
 
 
 def test_an_emptied_batch_tells_of_its_producer() -> None:
