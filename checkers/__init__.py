@@ -22,6 +22,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``cycles``           transactions of any system's histories: dependency cycles
 * ``foreign``          which checks judge another system's history, by its workload
 * ``end_state``, ``assignments``, ``znodes``   rows that several checks share: the end, replicas, transactions
+* ``addressed``    the brokers to which a controller had sent a request before it wrote
 * ``unclean``, ``read_after``      whether an unclean election was permitted when its controller read the settings
 * ``power_cuts``       when a broker lost what it had not synced
 * ``checking``         runs the checks, combines verdicts, explains findings

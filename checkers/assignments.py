@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from nemesis.checkers.addressed import Addressed, addressed
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.znodes import BROKER_IDS, TOPICS, changes, epoch_changes, is_election
 
@@ -65,22 +66,29 @@ class Assignments:
     """The zxid of the last election of a controller."""
     deleted: set[str]
     """Topics that were deleted, also when they exist again."""
+    addressed: Addressed
+    """Which brokers the writers of assignments knew to be there."""
 
     def might_not_know(self, removal: Removal, broker: int) -> bool:
         """Whether the broker may never have been told that a replica of its was taken away.
 
         The controller tells it before it writes the assignment, and again until it is heard; it gives up when the
-        broker's registration ends, or its own office.
+        broker's registration ends, or its own office. It does not tell a broker of whose registration it has not
+        heard yet.
         """
         since = self.registered.get(broker)
-        return since is None or since > removal.zxid or self.elected > removal.zxid
+        return (
+            since is None
+            or self.elected > removal.zxid
+            or not self.addressed.before(removal.zxid, (broker, since))
+        )
 
 
 def assignments(rows: Iterable[Row]) -> Assignments:
     """Follow the znodes of topics, brokers and controllers."""
     listed = list(rows)
     elections = [event.zxid or 0 for _, event in epoch_changes(listed) if is_election(event)]
-    state = Assignments({}, {}, {}, max(elections, default=-1), set())
+    state = Assignments({}, {}, {}, max(elections, default=-1), set(), addressed(listed))
     for row, event in changes(listed):
         path = event.path or ""
         if path.startswith(BROKER_IDS) and (name := path.removeprefix(BROKER_IDS)).isdecimal():

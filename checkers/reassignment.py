@@ -13,14 +13,16 @@ That no reassignment is still in progress, and that the ISR is the whole assignm
 that nothing is lost on the way is told by ``nemesis.checkers.replication`` and ``nemesis.checkers.log``.
 
 What a correct cluster does and is not convicted for: a request of unknown outcome may be carried out at any later time,
-or never; a cancel goes back to where the last completed move ended; a broker that was away, or whose controller was
-deposed, when its replica was taken away is told by nobody and keeps its log, with Kafka too: that is reported and
-allowed.
+or never; a cancel goes back to where the last completed move ended; a broker that was away when its replica was taken
+away, whose controller was deposed then, or had not heard of its registration yet, is told by nobody and keeps its log,
+with Kafka too: that is reported and allowed. A controller has heard of a registration when it has sent a request with
+its broker epoch (``nemesis.checkers.addressed``).
 
 Limits: judged by what the harness saw at the end (``nemesis.checkers.end_state``). A partition whose first replicas
-nobody described can be anywhere until it is moved. (a) is not judged where the topic was deleted and created again:
-a move may have been meant for an earlier life of it. Without ZooKeeper's log no log counts as left behind with
-reason, and topics have one life.
+nobody described can be anywhere until it is moved. (a) is not judged where the topic was deleted and created again: a
+move may have been meant for an earlier life of it. Without ZooKeeper's log no log counts as left behind with reason,
+and topics have one life. Requests of releases before 2.2 carry no broker epoch: there every log that is left behind
+is excused.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from nemesis.checkers import end_state
+from nemesis.checkers import addressed, end_state
 from nemesis.checkers.administered import CLIENT_KINDS, Administered, follow, in_time
 from nemesis.checkers.assignments import Assignment, Assignments, TopicPartition, assignments
 from nemesis.checkers.breaks import ends as breaks
@@ -94,9 +96,10 @@ def _from(assignment: Assignment) -> Possible[Assignment, Effect]:
 
 class Reassignment(Administered):
     operations = frozenset({DESCRIBE, MOVE, CANCEL})
-    kinds = frozenset({*CLIENT_KINDS, Kind.END_STATE, Kind.ZNODE})
+    kinds = frozenset({*CLIENT_KINDS, *addressed.KINDS, Kind.END_STATE, Kind.ZNODE})
     columns = (
         *("op", "f", "zxid", "zk_op", "path", "data", "controller_epoch"),
+        *addressed.COLUMNS,
         *end_state.COLUMNS,
     )
 
@@ -159,7 +162,10 @@ class Reassignment(Administered):
             return finding(self.name, tp_name(*tp), sentence, row, log)
         if not assigned.might_not_know(removal, broker):
             return finding(self.name, tp_name(*tp), sentence, removal.row, row, log)
-        sentence = f"{sentence} It may never have been told: it was away then, or its controller was deposed."
+        sentence = (
+            f"{sentence} It may never have been told: it was away then, or its controller was deposed or had not "
+            "heard of it yet."
+        )
         return finding(
             self.name, tp_name(*tp), sentence, removal.row, row, log, verdict=Verdict.VALID
         )

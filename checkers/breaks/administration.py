@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nemesis.checkers.breaks.events import client, znode
+from nemesis.checkers.breaks.events import broker, client, znode
 from nemesis.history.events import Event
 
 
@@ -55,3 +55,22 @@ def topic_znode(
 
 def assigned(zxid: int, *replicas: int) -> Event:
     return topic_znode(zxid, f'{{"partitions": {{"0": {list(replicas)}}}}}', zk_op="setData")
+
+
+def knows_broker(time: int, controller: int, *, broker_id: int, broker_epoch: int) -> Event:
+    """A controller sends a request to a broker that it knows by this registration."""
+    about: dict[str, Any] = {"api": "UpdateMetadata", "controller_epoch": 1}
+    return broker(
+        time,
+        controller,
+        "control-request-sent",
+        peer=broker_id,
+        broker_epoch=broker_epoch,
+        **about,
+    )
+
+
+def wrote(time: int, controller: int, *, zxid: int) -> Event:
+    """ZooKeeper has answered a controller's write of the topic's znode."""
+    about: dict[str, Any] = {"path": "/brokers/topics/t", "controller_epoch": 1, "error": "NONE"}
+    return broker(time, controller, "znode-outcome", zxid=zxid, **about)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from nemesis.checkers.breaks.administration import asked, assigned, end_state_events, topic_znode
+from nemesis.checkers.breaks.administration import (
+    asked,
+    assigned,
+    end_state_events,
+    knows_broker,
+    topic_znode,
+    wrote,
+)
 from nemesis.checkers.breaks.events import TP, broker, grant, harness, history, znode
 from nemesis.history.events import Event
 
@@ -70,6 +77,8 @@ REASSIGNMENT: Final = (
         grant(2, 9, 3, 1),
         znode(3, 8, "/brokers/ids/1", zk_op="create", node=1),
         assigned(5, 2, 3),
+        knows_broker(4, 3, broker_id=1, broker_epoch=3),
+        wrote(6, 3, zxid=5),
         end_state_events("zookeeper", {"t_0": [2, 3]}),
         end_state_events("logs", {"t_0": []}, node=1),
     ),

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nemesis.checkers.assignments import Assignment
-from nemesis.checkers.breaks.administration import asked, end_state_events, topic_znode
+from nemesis.checkers.breaks.administration import (
+    asked,
+    end_state_events,
+    knows_broker,
+    topic_znode,
+    wrote,
+)
 from nemesis.checkers.breaks.events import grant, znode
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.reassignment import CANCEL, DESCRIBE, MOVE, Reassignment
@@ -108,6 +114,8 @@ class TestLogs:
     REGISTERED = znode(1, 9, "/brokers/ids/1", zk_op="create")
     WRITTEN = (assigned(2, 1, 2), assigned(5, 2, 3))
     KEPT = end_state_events("logs", {"t_0": []}, node=1)
+    KNOWN = knows_broker(1, 3, broker_id=1, broker_epoch=1)
+    ANSWERED = wrote(5, 3, zxid=5)
 
     def test_a_broker_keeps_what_was_taken_away_from_it(self) -> None:
         over = end(2, 3)
@@ -116,6 +124,8 @@ class TestLogs:
             MOVED,
             self.REGISTERED,
             *self.WRITTEN,
+            self.KNOWN,
+            self.ANSWERED,
             over,
             self.KEPT,
         ]
@@ -148,6 +158,8 @@ class TestLogs:
             MOVED,
             self.REGISTERED,
             *self.WRITTEN,
+            self.KNOWN,
+            self.ANSWERED,
             excuse,
             end(2, 3),
             self.KEPT,
@@ -163,10 +175,51 @@ class TestLogs:
             MOVED,
             *self.WRITTEN,
             earlier,
+            knows_broker(4, 3, broker_id=1, broker_epoch=4),
+            self.ANSWERED,
             end(2, 3),
             self.KEPT,
         ]
         assert result(*history).verdict == Verdict.INVALID
+
+    @pytest.mark.parametrize(
+        "trace",
+        [
+            [ANSWERED],
+            [ANSWERED, knows_broker(6, 3, broker_id=1, broker_epoch=1)],
+            [knows_broker(4, 3, broker_id=1, broker_epoch=0), ANSWERED],
+            [knows_broker(4, 3, broker_id=2, broker_epoch=1), ANSWERED],
+            [knows_broker(4, 2, broker_id=1, broker_epoch=1), ANSWERED],
+            [KNOWN],
+        ],
+        ids=[
+            "no request was sent to it",
+            "only after the write",
+            "in an earlier registration",
+            "to another broker",
+            "by another controller",
+            "the writer is unknown",
+        ],
+    )
+    def test_one_of_whose_registration_its_controller_had_not_heard_is_reported(
+        self, trace: list[Event]
+    ) -> None:
+        """It was registered before the write, and the controller wrote before it handled that.
+
+        A cancelled move in simulated seed 35 of the scenario reassignment, and what the checker said of it then.
+        """
+        history: list[Event | list[Event]] = [
+            FIRST,
+            MOVED,
+            self.REGISTERED,
+            *self.WRITTEN,
+            trace,
+            end(2, 3),
+            self.KEPT,
+        ]
+        judged = result(*history)
+        assert [item.verdict for item in judged.findings] == [Verdict.VALID]
+        assert judged.verdict == Verdict.VALID
 
     def test_a_log_where_no_replica_ever_was(self) -> None:
         stray = end_state_events("logs", {"t_0": []}, node=4)
