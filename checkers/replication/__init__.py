@@ -2,7 +2,7 @@
 
 Judged from the brokers' own traces, never from what a leader believes of its followers.
 
-* ``high_watermark``    hw-bounded (start here); ``claims`` proves most segments without a second look
+* ``high_watermark``    hw-bounded (start here); ``claims`` proves most large segments without a second look
 * ``hw_grows``          high watermarks of one leader never fall
 * ``commitment``        records below a high watermark stay: no-truncation-below-hw, ack-after-commit
 * ``logs``              leader-completeness and log-matching

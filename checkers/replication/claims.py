@@ -1,4 +1,4 @@
-"""Decides most segments of hw-bounded without a second look: what their high watermarks require of earlier segments.
+"""Decides most large segments of hw-bounded without a second look: what they require of earlier segments.
 
 The rows of a segment are in the order of the history; ``high_watermark`` says why that order may be trusted. A walk
 over a partition's rows keeps each replica's last reported log end offset. It compares each high watermark with

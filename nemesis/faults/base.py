@@ -2,8 +2,8 @@
 
 A fault says what, whom and how long. It is carried out in four steps, driven by ``conductor``:
 
-1. ``aim``: resolve the selector now, and await the trigger if the fault has one; ``SelectorUnresolved`` when no node
-   matches or the trigger does not fire.
+1. ``aim``: resolve the selector now, and await the trigger ``when`` if the fault has one; ``SelectorUnresolved`` when
+   no node matches or the trigger does not fire.
 2. ``apply``: do it and *measure* that it had an effect (a process dead, a session gone, a probe held).
 3. ``undo``: take it back.
 4. ``verify``: see that it is taken back; asked again until it says yes, or until the

@@ -2,9 +2,9 @@
 proof of it.
 
 Each planned fault is a task of its own, so faults may overlap. A selector that cannot be resolved in
-five seconds makes the fault ``skipped``; another one is drawn in its place. When the faults' time
-is over, whatever is still in force is undone at once. Cancelled (the run is interrupted), the
-conductor undoes nothing: the runtime's stop ends all.
+five seconds makes the fault ``skipped``; another one is drawn in its place, once, unless it has
+``after``. When the faults' time is over, whatever is still in force is undone at once. Cancelled
+(the run is interrupted), the conductor undoes nothing: the runtime's stop ends all.
 """
 
 from __future__ import annotations

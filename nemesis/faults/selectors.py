@@ -4,7 +4,8 @@
 ``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``touched``, ``tracer``, ``broker-2``.
 Without a partition, ``leader`` and ``follower`` draw one. Nodes that another fault in force has touched, and dead
 ones, are not chosen. Two names are exceptions: ``touched`` is a living broker that another fault in force has touched,
-and ``tracer`` the broker whose event is the fault's trigger. A name that stands for nobody now is unresolved, and the
+and ``tracer`` the broker whose event is the fault's trigger (refused by the conductor when another fault has touched
+it, unless the fault may share its victim). A name that stands for nobody now is unresolved, and the
 conductor asks again for a few seconds.
 """
 

@@ -1,6 +1,6 @@
 """One run, from an empty directory to a recorded history.
 
-The phases, each an event of the history: warm-up, faults, heal, quiet, final-reads, convergence,
+The phases, each an event of the history: start, warm-up, faults, heal, quiet, final-reads, convergence,
 end. The time limit counts from the start of the workload to the end of the heal. Every phase is
 bounded, whatever the cluster does.
 
