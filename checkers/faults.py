@@ -8,6 +8,7 @@ Smallest break: a ``fault-applied`` whose effect is ``none``.
 * failed by itself, because what carried it out did: nobody knows what it was from then on.
 * applied without measured effect: what it should have shown was not tested.
 * more than a fifth skipped of one kind: the plan was not carried out.
+* skipped because its trigger did not come: the plan asked for that moment. A drawn fault strikes without its trigger.
 * not verifiably healed though the run went on to its quiet time: what follows was judged under a fault. A run that
   was interrupted before then owes no heal.
 """
@@ -25,7 +26,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Event, Kind
-from nemesis.history.vocabulary.faults import LOST, MEASURED, VERIFIED, measurements
+from nemesis.history.vocabulary.faults import LOST, MEASURED, TRIGGER_MISSED, VERIFIED, measurements
 
 MAX_SKIPPED_SHARE = 0.2
 AFTER_HEAL = frozenset({"quiet", "final-reads", "convergence", "end"})
@@ -62,6 +63,14 @@ class FaultEffect(EventListCheck):
         return conclude(FAULT_EFFECT, checked=applied, findings=findings)
 
     def _judge_fault(self, taken: dict[str, Row], *, went_on: bool) -> list[Finding]:
+        skipped = taken.get(Kind.FAULT_SKIPPED)
+        if skipped is not None and skipped[1].error == TRIGGER_MISSED:
+            return [
+                self._unknown(
+                    skipped,
+                    "did not strike: the trigger of its plan did not come while it could strike",
+                )
+            ]
         applied, healed = taken.get(Kind.FAULT_APPLIED), taken.get(Kind.FAULT_HEALED)
         invoked = taken.get(Kind.FAULT_INVOKE)
         if applied is None:
@@ -88,7 +97,7 @@ class FaultEffect(EventListCheck):
         for row, event in rows:
             if event.kind in (Kind.FAULT_APPLIED, Kind.FAULT_SKIPPED):
                 planned[event.fault or "?"] += 1
-            if event.kind == Kind.FAULT_SKIPPED:
+            if event.kind == Kind.FAULT_SKIPPED and event.error != TRIGGER_MISSED:
                 skipped[event.fault or "?"].append(row)
         return [
             finding(
@@ -124,7 +133,8 @@ FAULT_EFFECT: Final = Property(
     promise="Every fault struck measurably and was seen to be undone.",
     unit="faults",
     unknown=(
-        "A fault had no measured effect, was not verifiably undone, or more than a fifth of a kind were skipped."
+        "A fault had no measured effect, was not verifiably undone, or missed the trigger of its plan, or more than a "
+        "fifth of a kind were skipped."
     ),
     source="A requirement of this harness: a fault without effect proves nothing.",
     check=FaultEffect,

@@ -14,6 +14,7 @@ from nemesis.checkers.breaks.administration import (
 )
 from nemesis.checkers.breaks.events import TP, broker, grant, harness, history, znode
 from nemesis.history.events import Event
+from nemesis.history.vocabulary.faults import TRIGGER_MISSED
 
 
 def _fault(time: int, kind: str, number: int = 0, **columns: Any) -> Event:
@@ -117,4 +118,5 @@ NO_UNFORESEEN_EXCEPTION: Final = (
 FAULT_EFFECT: Final = (
     history(_fault(1, "fault-applied", effect="none")),
     history(_fault(1, "fault-skipped", error="no such follower")),
+    history(_fault(1, "fault-skipped", error=TRIGGER_MISSED)),
 )

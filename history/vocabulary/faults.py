@@ -19,6 +19,8 @@ NO_EFFECT: Final = "none"
 """``effect`` of either step when nothing was measured."""
 LOST: Final = "lost"
 """The measurement of a fault that failed by itself: why it failed."""
+TRIGGER_MISSED: Final = "its trigger did not come"
+"""``error`` of a fault that waited for an event in vain."""
 
 
 class FaultView(View, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from nemesis.faults.selectors import TOUCHED
 from nemesis.faults.traced_trigger import TRACER, TracedTrigger, parse
 from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
-from nemesis.history.vocabulary.faults import LOST, MEASURED, NO_EFFECT, VERIFIED
+from nemesis.history.vocabulary.faults import LOST, MEASURED, NO_EFFECT, TRIGGER_MISSED, VERIFIED
 from nemesis.interfaces.errors import FaultLost, NodeExited, RuntimeFailure
 from nemesis.interfaces.runtime import first_missing, missing_of
 
@@ -97,7 +97,10 @@ class Conductor:
         fault, number = planned.fault, fault_id
         rng = Random(f"{self._seed}/fault/{fault_id}")
         if planned.after is not None:
-            strike = await self._aim_at_event(number, fault, parse(planned.after), rng)
+            trigger = parse(planned.after)
+            strike = await self._aim_at_event(
+                number, fault, trigger, rng, may_miss=planned.may_miss
+            )
             if strike is not None:
                 await self._strike(number, fault, strike, undo_timeout_s)
             return
@@ -116,12 +119,19 @@ class Conductor:
         await self._strike(number, fault, strike, undo_timeout_s)
 
     async def _aim_at_event(
-        self, fault_id: int, fault: Fault, trigger: TracedTrigger, rng: Random
+        self,
+        fault_id: int,
+        fault: Fault,
+        trigger: TracedTrigger,
+        rng: Random,
+        *,
+        may_miss: bool,
     ) -> Strike | None:
         """Wait for the event with the victims at hand, so that the strike follows it within milliseconds.
 
-        The victims are chosen again every second: roles move. An event that does not come in time is noted in the
-        fault's intent, and the fault strikes without it; ``tracer`` is any broker then.
+        The victims are chosen again every second: roles move. When the event does not come in time, a fault that
+        ``may_miss`` it strikes without it and notes that in its intent (``tracer`` is any broker then). Any other is
+        skipped: its plan did not get what it asked for.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + EVENT_TIMEOUT_S
@@ -138,6 +148,11 @@ class Conductor:
                 return _with_intent(strike, after=trigger.kind)
             if strike is not None and not fault.shares_victim:
                 self._context.touched.subtract(strike.victims)
+        if not may_miss:
+            self._recorder.record(
+                Kind.FAULT_SKIPPED, fault=fault.name, fault_id=fault_id, error=TRIGGER_MISSED
+            )
+            return None
         if self._time_is_over.is_set():
             return None
         anyone = msgspec.structs.replace(fault, selector="one") if is_tracer else fault

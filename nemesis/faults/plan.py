@@ -47,6 +47,8 @@ class PlannedFault:
     fault: Fault
     after: str | None = None
     """The traced event for which the fault waits from ``at_s`` on (``traced_trigger``); None: it does not wait."""
+    may_miss: bool = False
+    """Whether the fault strikes without the event when the event does not come, as drawn faults do, or is skipped."""
 
     @property
     def end_s(self) -> float:
@@ -128,7 +130,7 @@ def _with_trigger(planned: PlannedFault, rng: Random, settings: PlanSettings) ->
     if rng.random() < 0.5 and "selector" in fault.__struct_fields__:
         at_tracer = msgspec.structs.replace(fault, selector=traced_trigger.TRACER)
         fault = at_tracer if settings.suits(at_tracer) else fault
-    return PlannedFault(planned.at_s, fault, rng.choice(settings.triggers))
+    return PlannedFault(planned.at_s, fault, rng.choice(settings.triggers), may_miss=True)
 
 
 def redraw(
@@ -188,6 +190,7 @@ def encode(plan: Iterable[PlannedFault]) -> list[dict[str, Any]]:
             "at_s": planned.at_s,
             "fault": planned.fault.name,
             **({} if planned.after is None else {"after": planned.after}),
+            **({"may_miss": True} if planned.may_miss else {}),
             **msgspec.to_builtins(planned.fault),
         }
         for planned in plan
@@ -229,7 +232,7 @@ def _decode_one(number: int, entry: object) -> PlannedFault:
         raise UsageError(f"entry {number} is no mapping with at_s and fault")
     fields = dict(entry)
     at_s, name = fields.pop("at_s", None), fields.pop("fault", None)
-    after = fields.pop("after", None)
+    after, may_miss = fields.pop("after", None), fields.pop("may_miss", False)
     if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not 0 <= at_s <= MAX_AT_S:
         raise UsageError(f"entry {number} has at_s {at_s!r}; allowed are 0 to {MAX_AT_S:g} seconds")
     if not isinstance(name, str) or name not in FAULTS:
@@ -247,7 +250,9 @@ def _decode_one(number: int, entry: object) -> PlannedFault:
             traced_trigger.parse(after)
         except UsageError as error:
             raise UsageError(f"entry {number} ({name}): {error}") from None
-    return PlannedFault(float(at_s), fault, after)
+    if not isinstance(may_miss, bool):
+        raise UsageError(f"entry {number} has may_miss {may_miss!r}: expected true or false")
+    return PlannedFault(float(at_s), fault, after, may_miss=may_miss)
 
 
 def check(plan: Sequence[PlannedFault], *, nodes: frozenset[str], end_s: float) -> None:

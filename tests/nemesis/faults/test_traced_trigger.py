@@ -17,6 +17,7 @@ from nemesis.faults.pause import Pause
 from nemesis.faults.plan import PlannedFault, PlanSettings
 from nemesis.faults.session import ExpireSession
 from nemesis.history.events import Event, Kind
+from nemesis.history.vocabulary.faults import TRIGGER_MISSED
 from nemesis.runtimes.local.traces import LocalTraces
 from nemesis.support.errors import UsageError
 from nemesis.testing import PlanRun, assert_valid, simulate_plan
@@ -81,7 +82,11 @@ def test_a_trigger_names_a_broker_that_exists_and_a_tracer_needs_a_trigger() -> 
 
 
 def test_a_plan_with_triggers_survives_being_written_and_read(tmp_path: Path) -> None:
-    plan = (PlannedFault(1.0, Pause(selector="tracer", duration_s=2.0), "isr-join of t-0"),)
+    fault = Pause(selector="tracer", duration_s=2.0)
+    plan = (
+        PlannedFault(1.0, fault, "isr-join of t-0"),
+        PlannedFault(2.0, fault, "isr-join of t-0", may_miss=True),
+    )
     plans.write(tmp_path / "plan.yaml", plan)
     assert plans.read(tmp_path / "plan.yaml") == plan
 
@@ -126,13 +131,29 @@ def test_the_fault_follows_its_event_within_milliseconds() -> None:
     assert expired[-1].time - joins[-1].time < 10_000_000
 
 
-def test_a_fault_whose_event_does_not_come_strikes_without_it_and_says_so() -> None:
-    plan = (PlannedFault(5.0, Pause(selector="tracer", duration_s=1.0), "log-cleaned"),)
+def test_a_drawn_fault_whose_event_does_not_come_strikes_without_it_and_says_so() -> None:
+    fault = Pause(selector="tracer", duration_s=1.0)
+    plan = (PlannedFault(5.0, fault, "log-cleaned", may_miss=True),)
     run = simulate_plan(plan, options=FEW, time_limit_s=25.0)
     assert_valid(run)
     [struck] = events(run, Kind.FAULT_INVOKE)
     assert json.loads(struck.detail or "{}")["missed"] == "log-cleaned"
     assert not events(run, Kind.FAULT_SKIPPED)
+
+
+@pytest.mark.parametrize("at_s", [5.0, 13.0])
+def test_a_given_plan_whose_event_does_not_come_is_in_doubt(at_s: float) -> None:
+    """Whether the wait or the faults' time ends first."""
+    paused = Pause(selector="one", duration_s=1.0)
+    plan = (
+        *(PlannedFault(1.0 + number, paused) for number in range(0, 10, 2)),
+        PlannedFault(at_s, paused, "log-cleaned"),
+    )
+    run = simulate_plan(plan, options=FEW, time_limit_s=25.0)
+    [skipped] = events(run, Kind.FAULT_SKIPPED)
+    assert skipped.error == TRIGGER_MISSED
+    with pytest.raises(AssertionError, match="the trigger of its plan did not come"):
+        assert_valid(run)
 
 
 def test_the_local_runtime_reads_the_ends_of_the_traces(tmp_path: Path) -> None:
