@@ -1,8 +1,13 @@
-"""Final reads: every partition is read from its start to the leader's high watermark."""
+"""Final reads: every partition is read from its start to the leader's high watermark.
+
+A partition that cannot be read does not keep the ones behind it from their turn.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from dataclasses import dataclass
 from typing import Final
 
 from nemesis.history.events import Kind
@@ -17,6 +22,31 @@ from nemesis.workloads.reads import Reads
 FINAL_PAUSE_S: Final = 0.1
 """How long a final reader waits before it asks again; without a pause it would ask as fast as brokers answer."""
 MOST_READERS: Final = 4
+
+
+ENDED: Final = "NONE"
+"""The error of a read that reached the end of its partition."""
+
+
+@dataclass(slots=True)
+class _FinalRead:
+    """How far one partition has been read."""
+
+    tp: TopicPartition
+    position: int = 0
+    start: int = 0
+    end: int = -1
+    error: str = "CLIENT_TIMED_OUT"
+
+    def record(self, client: KafkaClient, recorder: Recorder) -> None:
+        recorder.record(
+            Kind.FINAL_READ,
+            offset=self.position,
+            high_watermark=self.end,
+            log_start_offset=self.start,
+            error=self.error,
+            **partition_columns(client, self.tp),
+        )
 
 
 class FinalReads:
@@ -48,41 +78,42 @@ class FinalReads:
     async def _read_to_end(
         self, process: str, share: list[TopicPartition], deadline: float
     ) -> None:
+        """Read the partitions in turn; one that does not advance waits behind the others."""
         client, recorder = self._clients.client(process), self._context.recorder(process)
+        loop = asyncio.get_running_loop()
+        turns = deque(_FinalRead(tp) for tp in share)
         try:
-            for tp in share:
-                await self._read_partition(client, recorder, tp, deadline)
+            while turns and loop.time() < deadline:
+                read = turns[0]
+                if await self._advance(client, recorder, read):
+                    continue
+                if read.error == ENDED:
+                    read.record(client, recorder)
+                    turns.popleft()
+                    continue
+                turns.rotate(-1)
+                await asyncio.sleep(FINAL_PAUSE_S)
+            for read in turns:
+                read.record(client, recorder)
         finally:
             client.close()
 
-    async def _read_partition(
-        self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, deadline: float
-    ) -> None:
-        position, start, end, error = 0, 0, -1, "CLIENT_TIMED_OUT"
-        loop = asyncio.get_running_loop()
-        while loop.time() < deadline:
-            if client.metadata.leader(*tp) is None and not await find_leader(client, tp):
-                error = "LEADER_UNKNOWN"
-                await asyncio.sleep(FINAL_PAUSE_S)
-                continue
-            polled = await self._reads.poll(client, recorder, tp, position)
-            if polled is not None and polled.position_after(position) > position:
-                position, start = polled.position_after(position), max(start, polled.log_start)
-                continue
-            end = await self._end_offset(client, tp)
-            if polled is not None and 0 <= end <= position:
-                error = "NONE"
-                break
-            await asyncio.sleep(FINAL_PAUSE_S)
+    async def _advance(self, client: KafkaClient, recorder: Recorder, read: _FinalRead) -> bool:
+        """Read once; return whether more may follow at once. At its end the read has the error ``NONE``."""
+        if client.metadata.leader(*read.tp) is None and not await find_leader(client, read.tp):
+            read.error = "LEADER_UNKNOWN"
+            return False
+        polled = await self._reads.poll(client, recorder, read.tp, read.position)
+        if polled is not None and polled.position_after(read.position) > read.position:
+            read.position = polled.position_after(read.position)
+            read.start = max(read.start, polled.log_start)
+            return True
+        read.end = await self._end_offset(client, read.tp)
+        if polled is not None and 0 <= read.end <= read.position:
+            read.error = ENDED
+        else:
             await client.refresh_metadata()
-        recorder.record(
-            Kind.FINAL_READ,
-            offset=position,
-            high_watermark=end,
-            log_start_offset=start,
-            error=error,
-            **partition_columns(client, tp),
-        )
+        return False
 
     async def _end_offset(self, client: KafkaClient, tp: TopicPartition) -> int:
         """Return the offset at which a final read ends; −1 while the leader does not answer."""

@@ -13,6 +13,7 @@ from kio.schema.errors import ErrorCode
 from nemesis.history.events import Event
 from nemesis.history.recorder import Recorder
 from nemesis.simulation.loop import SimulationLoop
+from nemesis.simulation.network import Network
 from nemesis.workloads.base import WorkloadContext, WorkloadError
 from nemesis.workloads.kafka.client import (
     ClusterMetadata,
@@ -115,11 +116,10 @@ def test_a_wrong_option_is_named(options: dict[str, object], named: str) -> None
         ProduceConsume(context, options)
 
 
-def test_a_final_reader_asks_for_a_leader_that_is_missing_ten_times_a_second(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    nobody = PartitionMetadata(leader=-1, leader_epoch=4, replicas=(1, 2), isr=(1,))
-    answer = ClusterMetadata(topics={"t": TopicMetadata(UUID(int=1), {0: nobody})})
+def final_reads(
+    monkeypatch: pytest.MonkeyPatch, answer: ClusterMetadata, within_s: float
+) -> tuple[list[Event], int]:
+    """Return what final reads record when metadata have this answer, and how often they asked for it."""
     asked: list[float] = []
 
     async def answered(client: KafkaClient) -> bool:
@@ -133,10 +133,37 @@ def test_a_final_reader_asks_for_a_leader_that_is_missing_ten_times_a_second(
         [("127.0.0.1", 1)], ["127.0.0.1"], lambda _: lines.recorder(), Random(1)
     )
     loop = SimulationLoop()
+    Network(loop, Random(1))
     try:
-        loop.run_until_complete(ProduceConsume(context, {}).final_reads(5.0))
+        loop.run_until_complete(ProduceConsume(context, {}).final_reads(within_s))
     finally:
         loop.close()
-    (event,) = lines.events()
+    return lines.events(), len(asked)
+
+
+def led_by(leader: int) -> PartitionMetadata:
+    return PartitionMetadata(leader=leader, leader_epoch=4, replicas=(1, 2), isr=(1,))
+
+
+def test_a_final_reader_asks_for_a_leader_that_is_missing_ten_times_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer = ClusterMetadata(topics={"t": TopicMetadata(UUID(int=1), {0: led_by(-1)})})
+    (event,), asked = final_reads(monkeypatch, answer, 5.0)
     assert (event.kind, event.error) == ("final-read", "LEADER_UNKNOWN")
-    assert 40 < len(asked) < 60
+    assert 40 < asked < 60
+
+
+def test_a_partition_without_a_leader_does_not_keep_others_from_their_final_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four readers have two partitions each; the first of each has no leader."""
+    partitions = {number: led_by(-1 if number < 4 else 1) for number in range(8)}
+    answer = ClusterMetadata(
+        brokers={1: ("127.0.0.1", 1)}, topics={"t": TopicMetadata(UUID(int=1), partitions)}
+    )
+    events, _ = final_reads(monkeypatch, answer, 2.0)
+    tried = {event.partition for event in events if event.kind == "invoke"}
+    ends = {event.partition: event.error for event in events if event.kind == "final-read"}
+    assert tried == {4, 5, 6, 7}
+    assert ends == {n: "LEADER_UNKNOWN" if n < 4 else "CLIENT_TIMED_OUT" for n in range(8)}
