@@ -11,7 +11,10 @@ from nemesis.cli.options import require_range, workers
 from nemesis.running.preflight import RunOptions, prepare
 from nemesis.scenarios import scenario
 from nemesis.scenarios.broker_properties import OPTION
+from nemesis.searching.explore.corpus import Corpus
 from nemesis.searching.explore.exploration import Exploration
+from nemesis.searching.explore.guide import Guide
+from nemesis.support.errors import UsageError
 from nemesis.support.runtime_names import SIMULATION
 
 MAX_SEEDS: Final = 1_000_000
@@ -32,6 +35,8 @@ class SearchRequest:
     mutant: str | None = None
     checkers: str | None = None
     real_codec_every: int = 0
+    is_guided: bool = False
+    corpus: Path | None = None
 
 
 def create_exploration(search: SearchRequest) -> Exploration:
@@ -39,6 +44,9 @@ def create_exploration(search: SearchRequest) -> Exploration:
     require_range("--seeds", search.seeds, 1, MAX_SEEDS)
     require_range("--first-seed", search.first_seed, 0, scenario.MAX_SEED - search.seeds)
     require_range("--real-codec-every", search.real_codec_every, 0, MAX_SEEDS)
+    if search.is_guided != (search.corpus is not None):
+        missing = "--corpus DIR" if search.is_guided else "--guided"
+        raise UsageError(f"--guided and --corpus DIR go together: {missing} is missing")
     jobs = workers(search.jobs)
     spec = prepare(
         RunOptions(
@@ -64,6 +72,7 @@ def create_exploration(search: SearchRequest) -> Exploration:
         checkers=None if spec.checkers is None else tuple(spec.checkers),
         options=_repeat_options(search),
         real_codec_every=search.real_codec_every,
+        guide=None if search.corpus is None else Guide(Corpus.read(search.corpus, spec.scenario)),
     )
 
 

@@ -115,15 +115,20 @@ def derive(rng: Random, settings: PlanSettings, *, start_s: float, end_s: float)
             misses += 1  # a shorter one may still fit
             continue
         misses = 0
-        if settings.triggers and len(dealt) == 1:
-            dealt = [_with_trigger(dealt[0], rng, settings)]
+        if len(dealt) == 1:
+            dealt = [maybe_triggered(dealt[0], rng, settings)]
         plan += dealt
         at_s = max(planned.recovered_s for planned in dealt) + settings.gaps.draw(rng)
     return tuple(sorted(plan, key=lambda planned: planned.at_s))
 
 
-def _with_trigger(planned: PlannedFault, rng: Random, settings: PlanSettings) -> PlannedFault:
-    """Return the fault, which in half of the cases waits for an event, and then in half strikes who traced it."""
+def maybe_triggered(planned: PlannedFault, rng: Random, settings: PlanSettings) -> PlannedFault:
+    """Return the fault, which in half of the cases waits for an event, and then in half strikes who traced it.
+
+    Without triggers in the settings it never waits, and nothing is drawn.
+    """
+    if not settings.triggers:
+        return planned
     if rng.random() < 0.5 or getattr(planned.fault, "when", "now") != "now":
         return planned
     fault = planned.fault
@@ -140,7 +145,7 @@ def redraw(
     kinds = [kind for kind in settings.kinds for _ in range(settings.cards_of(kind))]
     rng.shuffle(kinds)
     for kind in kinds:
-        planned = PlannedFault(round(at_s, 2), _draw(FAULTS[kind], rng, settings))
+        planned = PlannedFault(round(at_s, 2), draw(FAULTS[kind], rng, settings))
         if planned.end_s <= end_s and settings.suits(planned.fault):
             return planned
     return None
@@ -170,11 +175,11 @@ def _shuffled(rng: Random, singles: list[Steps], recipes: list[Steps]) -> list[S
 
 
 def _single(kind: type[Fault], settings: PlanSettings) -> Steps:
-    return lambda rng, _: [(0.0, _draw(kind, rng, settings))]
+    return lambda rng, _: [(0.0, draw(kind, rng, settings))]
 
 
-def _draw(kind: type[Fault], rng: Random, settings: PlanSettings) -> Fault:
-    """Draw until the fault suits the cluster, a bounded number of times: perhaps none of the kind does."""
+def draw(kind: type[Fault], rng: Random, settings: PlanSettings) -> Fault:
+    """Return a fault of the kind, drawn until it suits the cluster, a bounded number of times: perhaps none does."""
     fault = kind.draw(rng, settings.durations)
     for _ in range(MAX_REDRAWS):
         if settings.suits(fault):

@@ -57,6 +57,14 @@ def explore(
             help="Run the first seed and every Nth after it with the real codec too, and compare; 0: never.",
         ),
     ] = 50,
+    is_guided: Annotated[
+        bool,
+        typer.Option("--guided", help="Vary the runs that reached something new; needs --corpus."),
+    ] = False,
+    corpus: Annotated[
+        Path | None,
+        typer.Option("--corpus", metavar="DIR", help="Where --guided keeps those runs."),
+    ] = None,
     store: Store = Path("store"),
     is_verbose: Annotated[
         bool, typer.Option("--verbose", help="Tell everything that was reached, with its counts.")
@@ -77,6 +85,8 @@ def explore(
             mutant=mutant,
             checkers=checkers,
             real_codec_every=real_codec_every,
+            is_guided=is_guided,
+            corpus=corpus,
         )
     )
     last_seed = first_seed + seeds - 1
@@ -93,6 +103,7 @@ def explore(
 
 
 def _say(tally: Tally, exploration: Exploration, *, is_verbose: bool, as_json: bool) -> None:
+    guide = exploration.guide
     if as_json:
         asked = {
             "scenario": exploration.scenario.name,
@@ -100,10 +111,17 @@ def _say(tally: Tally, exploration: Exploration, *, is_verbose: bool, as_json: b
             "first_seed": exploration.first_seed,
             "jobs": exploration.jobs,
         }
-        say_json({**asked, **tally.as_json()})
+        guided = {} if guide is None else {"guided": guide.summary()}
+        say_json({**asked, **guided, **tally.as_json()})
         return
     for line in summary(tally, short, is_verbose=is_verbose):
         out.print(line)
+    if guide is not None:
+        out.print(
+            "corpus {corpus}: {entries} runs, {new_entries} of them new; {features} features are known".format(
+                **guide.summary()
+            )
+        )
     out.print(_last_line(tally))
 
 

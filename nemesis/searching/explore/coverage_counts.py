@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -85,9 +85,10 @@ def _with_parts(reached: Mapping[str, Reach]) -> Iterator[str]:
         yield f"{label} {reach.events} ({reach.runs})" + (f" [{parts}]" if parts else "")
 
 
-def _total_of(label: str, names: Iterable[str]) -> str | None:
-    """Return the name of which this one is a part: ``send fail`` of ``send fail NOT_LEADER``."""
-    return next((name for name in names if label.startswith(f"{name} ")), None)
+def _total_of(label: str, names: Container[str]) -> str | None:
+    """Return the shortest name of which this one is a part: ``send fail`` of ``send fail NOT_LEADER``."""
+    ends = (index for index, letter in enumerate(label) if letter == " ")
+    return next((label[:end] for end in ends if label[:end] in names), None)
 
 
 def _sum(a: Reach, b: Reach) -> Reach:

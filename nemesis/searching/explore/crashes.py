@@ -18,6 +18,8 @@ class Crash:
     """The stack trace, when an exception ended it."""
     output: str = ""
     """The end of the worker's standard error."""
+    run: str = ""
+    """Seed and plan, when the command that repeats the run does not state them."""
     file: str | None = None
     """Where the harness wrote all this; empty when it could not."""
 
@@ -25,7 +27,7 @@ class Crash:
 def stored(crash: Crash, name: str, command: str, folder: Path) -> Crash:
     """Write the crash into ``folder`` and return it with its file, without one when it cannot be written."""
     parts = [crash.reason, f"repeat it: {command}"]
-    parts += [part for part in (crash.trace, crash.output) if part]
+    parts += [part for part in (crash.run, crash.trace, crash.output) if part]
     file = folder / f"crashed-{name}.txt"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+import yaml
+
+from nemesis.faults import plan as plans
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.running.simulated.wall_clock_limit import limit_s
 from nemesis.scenarios.scenario import Scenario
 from nemesis.searching.explore.codecs import CodecReport, CodecTask, compare_codecs
 from nemesis.searching.explore.crashes import Crash, stored
+from nemesis.searching.explore.guide import Candidate, Guide
 from nemesis.searching.explore.pool import Crashed, Finished, Pool
 from nemesis.searching.explore.seed import SeedReport, SeedTask, run_seed
 from nemesis.searching.explore.swarm import vary
@@ -46,7 +50,9 @@ class Exploration:
     options: tuple[str, ...] = ()
     """What ``nemesis explore`` must be told besides scenario, mutant and checkers to explore the same."""
     real_codec_every: int = 0
-    """Every so many seeds one is run with the real codec too; 0: none is."""
+    """Every so many seeds one is run with the real codec too; 0: none is. A guided exploration compares none."""
+    guide: Guide | None = None
+    """Chooses the runs; None: each seed runs the plan that it draws."""
 
     @property
     def limit_s(self) -> float:
@@ -54,9 +60,13 @@ class Exploration:
         return limit_s(self.scenario, runs=2 if self.real_codec_every else 1)
 
     def repeats(self, seed: int) -> str:
-        """Return the command that runs this seed alone."""
+        """Return the command that runs this seed alone; a guided one is chosen by what ran before it, so all run."""
         words = ["nemesis", "explore", self.scenario.name]
-        words += ["--first-seed", str(seed), "--seeds", "1"]
+        if self.guide is None:
+            words += ["--first-seed", str(seed), "--seeds", "1"]
+        else:
+            words += ["--guided", "--corpus", str(self.guide.corpus.folder), "--jobs", "1"]
+            words += ["--first-seed", str(self.first_seed), "--seeds", str(self.seeds)]
         if self.mutant is not None:
             words += ["--mutant", self.mutant]
         if self.checkers is not None:
@@ -65,12 +75,13 @@ class Exploration:
 
     def task(self, seed: int, so_far: Tally) -> SeedTask:
         """Return what a worker is told to do for this seed; raises ``UsageError`` when no fault fits into its time."""
-        varied = vary(self.scenario, seed)
+        chosen = Candidate(seed, None) if self.guide is None else self.guide.choose(seed)
+        varied = vary(self.scenario, chosen.seed)
         return SeedTask(
             spec=SimulationSpec(
                 scenario=varied.scenario,
-                seed=seed,
-                plan=varied.plan,
+                seed=chosen.seed,
+                plan=varied.plan if chosen.plan is None else chosen.plan,
                 mutant=self.mutant,
                 checkers=self.checkers,
                 deviation_rate=varied.deviation_rate,
@@ -80,6 +91,7 @@ class Exploration:
             satisfied=so_far.satisfied,
             keeps_doubtful=so_far.wants_doubtful,
             kinds=self.scenario.faults.kinds,
+            guided_number=None if self.guide is None else seed,
         )
 
     def run(
@@ -97,7 +109,7 @@ class Exploration:
         show(tally)
 
         def tasks() -> Iterator[Task]:
-            every = self.real_codec_every
+            every = self.real_codec_every if self.guide is None else 0
             for seed in range(self.first_seed, self.first_seed + self.seeds):
                 if is_enough(tally):
                     return
@@ -125,6 +137,9 @@ class Exploration:
             tally.add_codecs(done.result)
         else:
             tally.add(done.result)
+            if self.guide is not None:
+                spec = done.task.spec
+                self.guide.learn(spec.seed, spec.plan, done.result.coverage)
 
     def _add_crash(self, done: Crashed[Task], tally: Tally) -> None:
         """A run that crashes with the real codec differs from one that does not; the seed's own report stands."""
@@ -132,7 +147,7 @@ class Exploration:
         name = f"seed-{seed}-codecs" if is_codec else f"seed-{seed}"
         folder = self.store / self.scenario.name
         crash = stored(
-            Crash(done.reason, done.trace, done.output),
+            Crash(done.reason, done.trace, done.output, self._chosen(done.task)),
             name,
             self.repeats(seed),
             folder,
@@ -142,3 +157,10 @@ class Exploration:
             tally.add_codecs(CodecReport(seed=seed, difference=f"crashed: {crash.reason}{log}"))
         else:
             tally.add_crash(seed, crash)
+
+    def _chosen(self, task: Task) -> str:
+        """Return seed and plan of a guided run, which nothing else records when it crashes."""
+        if self.guide is None:
+            return ""
+        plan = yaml.safe_dump(plans.encode(task.spec.plan), sort_keys=False)
+        return f"seed {task.spec.seed} with the plan:\n{plan}"

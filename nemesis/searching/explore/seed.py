@@ -19,6 +19,7 @@ from nemesis.history.events import Event, Kind
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.searching.explore.coverage import measure
 from nemesis.searching.explore.coverage_counts import Coverage
+from nemesis.searching.explore.features import with_features
 from nemesis.searching.simulate import simulate, store_result
 
 NONE_KEPT = "it is broken, but its first findings are all of what is allowed"
@@ -38,10 +39,13 @@ class SeedTask:
     """Whether to keep the run when nothing was broken but it is in doubt."""
     kinds: tuple[str, ...] = ()
     """The scenario's kinds of faults; the seed may have left some out."""
+    guided_number: int | None = None
+    """The number of the run in a guided exploration, where several runs may have one seed; None: it is not guided."""
 
     @property
     def seed(self) -> int:
-        return self.spec.seed
+        """What reports call the run."""
+        return self.spec.seed if self.guided_number is None else self.guided_number
 
 
 class SeedFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +98,9 @@ def run_seed(task: SeedTask) -> SeedReport:
     findings = broken(simulated.outcome)
     run, not_kept = None, None
     outcome = simulated.outcome
+    coverage = measure(simulated.events, task.kinds)
+    if task.guided_number is not None:
+        coverage = with_features(coverage, simulated.events)
     doubtful = (*doubts(outcome, are_skips_doubts=False), *simulated.node_errors[:MAX_NODE_ERRORS])
     shows_something = any(finding.property not in task.satisfied for finding in findings)
     if shows_something or (doubtful and task.keeps_doubtful):
@@ -113,7 +120,7 @@ def run_seed(task: SeedTask) -> SeedReport:
         deviations=simulated.deviations,
         virtual_s=simulated.virtual_s,
         real_s=simulated.real_s,
-        coverage=measure(simulated.events, task.kinds),
+        coverage=coverage,
         run=run,
         not_kept=not_kept,
     )
