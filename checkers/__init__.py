@@ -16,7 +16,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``deletion``, ``reassignment``   administrators' requests take effect, and nothing else does
 * ``possible``, ``administered``   their models: the states that are possible after the known operations
 * ``exceptions``       no broker raises an exception that it does not foresee
-* ``convergence``, ``liveness``    whether the cluster recovered; how long what was missing
+* ``convergence``, ``liveness``    whether the cluster recovered, and in time; how long what was missing
 * ``faults``           whether the faults had an effect
 * ``linearizable``     registers, mutexes, sets, queues of any system's histories
 * ``cycles``           transactions of any system's histories: dependency cycles
@@ -55,6 +55,7 @@ from nemesis.checkers.foreign import FOREIGN, foreign_properties, foreign_proper
 from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.leadership import LEADER_EPOCH_GROWS, LEADER_FROM_ISR, ONE_LEADER_PER_EPOCH
 from nemesis.checkers.liveness.check import LIVENESS
+from nemesis.checkers.liveness.late_recovery import LATE_RECOVERY
 from nemesis.checkers.log.client_log import (
     DIRTY_READ,
     DUPLICATE,
@@ -129,6 +130,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     REASSIGNMENT,
     NO_UNFORESEEN_EXCEPTION,
     CONVERGENCE,
+    LATE_RECOVERY,
     LIVENESS,
     FAULT_EFFECT,
 )

@@ -86,6 +86,7 @@ class Kind(StrEnum):
     PHASE = "phase"
     CONVERGENCE = "convergence"
     HARNESS_LAG = "harness-lag"
+    TIMEOUT_SETTING = "timeout-setting"
     END_STATE = "end-state"
     STORED_LOG = "stored-log"
     STORED_BATCH = "stored-batch"
@@ -290,7 +291,9 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     source: Word | None = None
     """Where a final state was read: `zookeeper`, `metadata` of a broker, or `logs` of a broker."""
     duration_ms: Milliseconds | None = None
-    """How long it took, or how late it was."""
+    """How long it took, how late it was, or how long it is set to be."""
+    setting: Word | None = None
+    """The name of a setting, as the configuration has it."""
 
     # Histories of other systems
     original: str | None = None

@@ -34,7 +34,7 @@ _NEW_IN_4: Final = frozenset(
         *("partition_count", "count", "strategy", "step", "from_state", "to_state", "replica"),
         *("change", "reason", "cleaner_offset", "bytes_before", "bytes_after", "log_dir", "alive"),
         *("unclean_leader_election_enable", "min_insync_replicas", "session_state", "timeout_ms"),
-        *("phase", "check", "source", "duration_ms", "original", "part_of"),
+        *("phase", "check", "source", "duration_ms", "setting", "original", "part_of"),
     }
 )
 OLDER_SCHEMA: Final = pa.schema([field for field in SCHEMA if field.name not in _NEW_IN_4])

@@ -81,6 +81,15 @@ def convergence(case: Case) -> str:
     )
 
 
+def late_recovery(case: Case) -> str:
+    if case.is_undecided:
+        return "On a machine that may have been late itself, a late recovery shows nothing about the cluster."
+    return (
+        "Every wait of a recovery ends by a time-out of the configuration. All of them together had passed with no "
+        "fault in force, and a client that had just been refused was refused again."
+    )
+
+
 def no_unforeseen_exception(case: Case) -> str:
     return (
         f"No code of broker {case.events[0].node} expects this exception. The broker may survive it, but what the "

@@ -348,6 +348,10 @@ def _harness_lag(event: Event) -> str:
     return f"the harness itself ran {event.duration_ms} ms late"
 
 
+def _timeout_setting(event: Event) -> str:
+    return f"{event.setting} is {event.duration_ms} ms"
+
+
 def _unforeseen_exception(event: Event) -> str:
     return f"{_actor(event)} caught an unforeseen exception, {event.error}"
 
@@ -401,6 +405,7 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.CONVERGENCE: _convergence,
         Kind.UNFORESEEN_EXCEPTION: _unforeseen_exception,
         Kind.HARNESS_LAG: _harness_lag,
+        Kind.TIMEOUT_SETTING: _timeout_setting,
         Kind.FAULT_INVOKE: _fault,
         Kind.FAULT_APPLIED: _fault,
         Kind.FAULT_SKIPPED: _fault,

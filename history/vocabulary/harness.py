@@ -5,8 +5,19 @@ Writer: the harness (process ``harness``).
 
 from __future__ import annotations
 
+from typing import Final
+
 from nemesis.history.events import Kind, Milliseconds, Records, Word
 from nemesis.history.vocabulary.declaring import View, declares
+
+TICK: Final = "tickTime"
+"""ZooKeeper's own setting, under its own name."""
+SESSION_TIMEOUT: Final = "zookeeper.session.timeout.ms"
+LAG_TIME: Final = "replica.lag.time.max.ms"
+FETCH_TIMEOUT: Final = "replica.socket.timeout.ms"
+FETCH_BACKOFF: Final = "replica.fetch.backoff.ms"
+CONTROL_TIMEOUT: Final = "controller.socket.timeout.ms"
+CONTROL_BACKOFF: Final = "controller.retry.backoff.ms"
 
 
 @declares(Kind.PHASE)
@@ -39,6 +50,14 @@ class HarnessLag(View, frozen=True, kw_only=True):
 
     duration_ms: Milliseconds
     """The largest delay since the last such event."""
+
+
+@declares(Kind.TIMEOUT_SETTING)
+class TimeoutSetting(View, frozen=True, kw_only=True):
+    """A time-out or an interval on which the time of a recovery depends, as the run configures it."""
+
+    setting: Word
+    duration_ms: Milliseconds
 
 
 @declares(Kind.END_STATE)

@@ -24,6 +24,7 @@ from nemesis.mutants.deleted_log_reopened import MUTANT as DELETED_LOG_REOPENED
 from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
 from nemesis.mutants.empty_epoch_kept import MUTANT as EMPTY_EPOCH_KEPT
 from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
+from nemesis.mutants.fetcher_gives_up import MUTANT as FETCHER_GIVES_UP
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
 from nemesis.mutants.follower_credited_early import MUTANT as FOLLOWER_CREDITED_EARLY
 from nemesis.mutants.follower_hw_at_its_end import MUTANT as FOLLOWER_HW_AT_ITS_END
@@ -106,6 +107,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             TRUNCATE_TO_HW,
             FOLLOWER_CREDITED_EARLY,
             FETCHER_KEEPS_LEADER_EPOCH,
+            FETCHER_GIVES_UP,
             NO_TRUNCATION,
             LATE_FENCE_STOPS_FETCHER,
             REMOVED_PARTITION_LOOKED_UP,

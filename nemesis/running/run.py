@@ -32,6 +32,7 @@ from nemesis.running.convergence import ConvergenceWatch
 from nemesis.running.progress import Status
 from nemesis.running.record import Record
 from nemesis.running.stored_logs import liveness, record_stored_logs
+from nemesis.running.timeout_settings import timeout_settings
 from nemesis.scenarios.scenario import Scenario
 from nemesis.support.errors import HarnessError
 from nemesis.workloads import WORKLOADS, Workload, WorkloadContext
@@ -112,6 +113,10 @@ class Run:
         try:
             async with self._background(self._trace_lag()):
                 self._phase("start")
+                for setting, duration_ms in timeout_settings(self._scenario).items():
+                    self._harness.record(
+                        Kind.TIMEOUT_SETTING, setting=setting, duration_ms=duration_ms
+                    )
                 try:
                     await self._runtime.lifecycle.start()
                     await self._run_cluster()

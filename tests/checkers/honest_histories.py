@@ -23,7 +23,10 @@ WEIGHTED = (
 """Actions by how often a broker does them; see ``HonestCluster.step``."""
 
 NOT_IN_THE_MODEL = frozenset(
-    {"convergence", "fault-effect", "office-kept", "dead-brokers-replaced", "elections-answered"}
+    {
+        *("convergence", "late-recovery", "fault-effect", "office-kept"),
+        *("dead-brokers-replaced", "elections-answered"),
+    }
 )
 """The harness's own, and what the honest cluster leaves out: dead members of an ISR, the end of ``/controller``."""
 
