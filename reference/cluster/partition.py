@@ -299,6 +299,7 @@ class Partition(LocalReplica):
         if (
             isinstance(self.state, CommittedPartitionState)
             and replica.broker_id not in self.state.isr
+            and replica.broker_id in self.replicas
             and self._is_alive(replica.broker_id)
             and self.is_follower_in_sync(replica)
         ):

@@ -115,6 +115,15 @@ def test_somebody_in_the_isr_who_is_no_replica_is_shrunk_away(tmp_path: Path) ->
     assert host.proposals.isrs == [[1]]
 
 
+def test_a_removed_replica_that_left_the_isr_does_not_join_again(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    host.partition.make_leader(lisr(isr=(1, 2), replicas=(1,)))
+    host.partition.maybe_shrink_isr()
+    host.proposals.answer()
+    host.fetch(2, 0)
+    assert host.proposals.isrs == [[1]]
+
+
 def test_one_change_at_a_time(tmp_path: Path) -> None:
     host = lagging(tmp_path)
     host.partition.maybe_shrink_isr()
