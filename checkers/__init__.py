@@ -75,6 +75,7 @@ from nemesis.checkers.replication.commitment import ACK_AFTER_COMMIT, NO_TRUNCAT
 from nemesis.checkers.replication.final_logs import FINAL_LOGS
 from nemesis.checkers.replication.high_watermark import HW_BOUNDED
 from nemesis.checkers.replication.hw_grows import HW_GROWS
+from nemesis.checkers.replication.isr_joins import ISR_JOIN_CAUGHT_UP
 from nemesis.checkers.replication.log_start import LOG_START_BOUNDED
 from nemesis.checkers.replication.logs import LEADER_COMPLETENESS, LOG_MATCHING
 from nemesis.checkers.replication.min_isr import MIN_ISR_BEHIND_ACK
@@ -107,6 +108,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     LEGAL_TRANSITION,
     HW_BOUNDED,
     HW_GROWS,
+    ISR_JOIN_CAUGHT_UP,
     LEADER_KEEPS_LOG,
     HW_WITHIN_LOG,
     NO_TRUNCATION_BELOW_HW,

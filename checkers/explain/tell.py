@@ -207,6 +207,11 @@ def _high_watermark(event: Event) -> str:
     )
 
 
+def _isr_change_proposed(event: Event) -> str:
+    isrs = f"committed {event.isr or []}, maximal {event.maximal_isr or []}"
+    return f"leader {event.node} of leader epoch {event.leader_epoch} proposed another ISR of {_of(event)} ({isrs})"
+
+
 def _truncate(event: Event) -> str:
     own = f", its own high watermark being {event.high_watermark}" if event.high_watermark else ""
     return f"{_actor(event)} cut its log of {_of(event)} down to {event.log_end_offset}{own}"
@@ -389,6 +394,7 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.APPEND: _append,
         Kind.PRODUCE_ACKNOWLEDGED: _acknowledged,
         Kind.HIGH_WATERMARK: _high_watermark,
+        Kind.ISR_CHANGE_PROPOSED: _isr_change_proposed,
         Kind.TRUNCATE: _truncate,
         Kind.LOG_LOADED: _log_loaded,
         Kind.LOG_DIR_CHANGED: _log_dir_changed,

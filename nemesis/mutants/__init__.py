@@ -36,6 +36,7 @@ from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
 from nemesis.mutants.isr_member_epoch_unchecked import MUTANT as ISR_MEMBER_EPOCH_UNCHECKED
 from nemesis.mutants.isr_written_unconditionally import MUTANT as ISR_WRITTEN_UNCONDITIONALLY
 from nemesis.mutants.joining_replica_uncounted import MUTANT as JOINING_REPLICA_UNCOUNTED
+from nemesis.mutants.joins_below_epoch_start import MUTANT as JOINS_BELOW_EPOCH_START
 from nemesis.mutants.late_fence_stops_fetcher import MUTANT as LATE_FENCE_STOPS_FETCHER
 from nemesis.mutants.leader_epoch_not_raised import MUTANT as LEADER_EPOCH_NOT_RAISED
 from nemesis.mutants.leaders_told_before_brokers import MUTANT as LEADERS_TOLD_BEFORE_BROKERS
@@ -123,6 +124,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             RESIGNS_FROM_OWN_OFFICE,
             NEEDLESS_ELECTIONS,
             MIN_ISR_FORGOTTEN,
+            JOINS_BELOW_EPOCH_START,
         )
     ),
 )

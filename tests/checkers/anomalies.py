@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from nemesis.checkers.breaks.events import append, broker, truncate
+from nemesis.checkers.breaks.events import TP, append, broker, truncate
 from nemesis.history.events import Event
 
 Choose = Callable[[Sequence[int]], int]
@@ -336,6 +336,28 @@ def moves_by_itself(events: list[Event], choose: Choose) -> list[Event] | None:
     return _with(events, positions[0], change(events[positions[0]], replicas=[3, 2, 1]))
 
 
+def takes_in_a_replica_that_lags(events: list[Event], choose: Choose) -> list[Event] | None:
+    """The leader's epoch began behind the end of every log, and it proposes another member."""
+    led = events[_places(events, "become-leader")[-1]]
+    assert led.node is not None
+    now, member = _end(events), _other(led.node)
+    start = 1 + max(event.log_end_offset or 0 for event in events)
+    epoch = {"leader_epoch": (led.leader_epoch or 0) + 1, "log_end_offset": start}
+    proposed = broker(
+        now + 2,
+        led.node,
+        "isr-change-proposed",
+        incarnation=led.incarnation or 1,
+        leader_epoch=epoch["leader_epoch"],
+        isr=[led.node],
+        maximal_isr=[led.node, member],
+        change="expand",
+        **TP,
+    )
+    follows = broker(now + 1, member, "become-follower", **epoch | {"log_end_offset": 0}, **TP)
+    return [*events, change(led, time=now, seq=now, isr=[led.node], **epoch), follows, proposed]
+
+
 def loses_a_log(events: list[Event], choose: Choose) -> list[Event] | None:
     index = choose(_places(events, "end-state", source="logs", topic="t"))
     return events[:index] + events[index + 1 :]
@@ -448,6 +470,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "no-truncation-below-hw": [cuts_committed_records],
     "log-start-bounded": [starts_above_the_high_watermark],
     "ack-after-commit": [acknowledges_early],
+    "isr-join-caught-up": [takes_in_a_replica_that_lags],
     "leader-keeps-log": [cuts_its_log_as_leader],
     "hw-within-log": [opens_a_log_with_a_mark_behind_its_end],
     "metadata-never-back": [knows_an_older_epoch_again],

@@ -434,6 +434,17 @@ class HonestCluster:
             broker.proposed = tuple(sorted({*broker.isr, caught_up[0]}))
         elif lagging:
             broker.proposed = tuple(node for node in broker.isr if node != lagging[0])
+        else:
+            return
+        self._trace(
+            broker,
+            "isr-change-proposed",
+            leader_epoch=broker.leader_epoch,
+            partition_epoch=broker.partition_epoch,
+            isr=list(broker.isr),
+            maximal_isr=list(broker.maximal_isr),
+            change="expand" if caught_up else "shrink",
+        )
 
     def _commit_isr(self, broker: Broker) -> None:
         """The controller takes the proposal if the leader's view is current, else the leader waits for its news."""

@@ -39,8 +39,11 @@ cuts = st.lists(st.integers(0, 10_000), max_size=5)
 
 def honest_history(taken: list[tuple[int, int]]) -> list[Event]:
     cluster = HonestCluster()
-    # A partition with a leader, followers and a few committed records.
-    for action, node in [(2, 1), (2, 2), (2, 3), (0, 1), (1, 2), (1, 3), (1, 2), (1, 3), (5, 1)]:
+    # A partition with a leader, followers and a few committed records; one follower has left the ISR and joined again.
+    leads = [(2, 1), (2, 2), (2, 3), (0, 1), (1, 2), (1, 3)]
+    leaves = [(0, 1), (3, 1), (4, 1)]
+    joins = [(1, 2), (1, 3), (1, 2), (1, 3), (3, 1), (4, 1), (5, 1)]
+    for action, node in leads + leaves + joins:
         cluster.step(action, node)
     for action, node in taken:
         cluster.step(action, node)
