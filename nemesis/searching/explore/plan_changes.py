@@ -79,7 +79,7 @@ def move(rng: Random, plan: Plan, limits: PlanLimits) -> Plan | None:
         if is_near
         else rng.uniform(limits.start_s, latest_s)
     )
-    return _with(_without(plan, index), replace(planned, at_s=round(at_s, 2)), limits)
+    return _replaced(plan, index, replace(planned, at_s=round(at_s, 2)), limits)
 
 
 def alter(rng: Random, plan: Plan, limits: PlanLimits) -> Plan | None:
@@ -90,7 +90,7 @@ def alter(rng: Random, plan: Plan, limits: PlanLimits) -> Plan | None:
     planned = plan[index]
     fault = plans.draw(type(planned.fault), rng, limits.settings)
     again = plans.maybe_triggered(PlannedFault(planned.at_s, fault), rng, limits.settings)
-    return _with(_without(plan, index), again, limits)
+    return _replaced(plan, index, again, limits)
 
 
 CHANGES: Final[tuple[Callable[[Random, Plan, PlanLimits], Plan | None], ...]] = (
@@ -106,6 +106,15 @@ def _without(plan: Plan, index: int) -> Plan:
 
 
 def _with(plan: Plan, planned: PlannedFault, limits: PlanLimits) -> Plan | None:
+    return _in_order((*plan, planned)) if limits.allow(planned) else None
+
+
+def _replaced(plan: Plan, index: int, planned: PlannedFault, limits: PlanLimits) -> Plan | None:
+    """Return the plan with another fault in the old one's place, so that the same fault drawn again is no change."""
     if not limits.allow(planned):
         return None
-    return tuple(sorted((*plan, planned), key=lambda each: each.at_s))
+    return _in_order((*plan[:index], planned, *plan[index + 1 :]))
+
+
+def _in_order(plan: Plan) -> Plan:
+    return tuple(sorted(plan, key=lambda each: each.at_s))

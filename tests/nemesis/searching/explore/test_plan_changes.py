@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nemesis.faults import plan as plans
@@ -43,6 +43,7 @@ def test_a_changed_plan_is_legal(name: str, seed: int, rng: Random, changes: int
 
 
 @given(name=names, seed=seeds, rng=st.randoms(use_true_random=False))
+@example(name="partition-controller", seed=5364, rng=Random(53641))  # two faults at one time
 def test_one_fault_differs(name: str, seed: int, rng: Random) -> None:
     before = vary(SCENARIOS[name], seed).plan
     after = change(rng, before, PlanLimits.of(SCENARIOS[name]))
