@@ -2,7 +2,7 @@
 # make test     set up everything and run every test
 # make check    ruff, mypy --strict, import-linter, the tidy tests
 # make bench    the benchmarks of benchmarks/, ratios measured in one run
-# make nightly  the long sweeps
+# make nightly  the long sweeps, and new examples for the laws
 
 .PHONY: install run test check bench nightly clean
 NEMESIS := .venv/bin/nemesis
@@ -37,6 +37,7 @@ bench: install
 nightly:
 	@.ci/install --tests
 	$(PYTEST) -m nightly -q
+	$(PYTEST) -m "not e2e and not nightly" -n 2 -q --hypothesis-profile nightly
 
 clean:
 	$(NEMESIS) clean

@@ -1,6 +1,7 @@
 """For all tests: how Hypothesis looks for examples, and how workers share the tests with real clusters.
 
-Examples have no deadline: how long they take says how busy the machine is.
+Examples have no deadline: how long they take says how busy the machine is. ``make test`` tries the same examples each
+time, so that a failure can be repeated and is that of a change; ``make nightly`` looks for new ones.
 
 Told ``--dist loadgroup``, a worker gets all tests of a file, so that what they share is started once; and one worker
 gets all that use the Docker engine or ``nemesis clean``, whatever file they are in. They look at everything that the
@@ -13,8 +14,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", untimed, derandomize=True)
+settings.register_profile("nightly", untimed, derandomize=False, print_blob=True)
+settings.load_profile("repeatable")
 
 NAMES_OF_ENGINE_TESTS = ("docker", "_clean_")
 
