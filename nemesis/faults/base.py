@@ -95,6 +95,8 @@ class FaultContext:
     administrator: Administrator
     touched: Counter[str] = field(default_factory=Counter)
     """How many faults in force have chosen a node."""
+    struck: Counter[str] = field(default_factory=Counter)
+    """How many of them have struck it and been measured: another fault before that would spoil the measurement."""
     tracer: str | None = None
     """The broker that traced the event at which the fault strikes."""
     stopped: set[str] = field(default_factory=set)

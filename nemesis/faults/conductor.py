@@ -215,6 +215,8 @@ class Conductor:
             effect=MEASURED if applied.is_effective else NO_EFFECT,
             detail=_json(applied.detail),
         )
+        if not fault.shares_victim:
+            self._context.struck.update(strike.victims)
         await self._pause_until(begin + fault.duration_s)
         lost: RuntimeFailure | None = None
         try:
@@ -224,6 +226,7 @@ class Conductor:
         self.healed_at = loop.time()
         if not fault.shares_victim:
             self._context.touched.subtract(strike.victims)
+            self._context.struck.subtract(strike.victims)
         del self._in_force[fault_id]
         healed = (
             await self._verify(strike, undo_timeout_s)

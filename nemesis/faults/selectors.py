@@ -3,7 +3,7 @@
 ``controller``, ``bystander`` (a broker that is not the controller), ``leader``, ``leader("t",0)``,
 ``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``touched``, ``tracer``, ``broker-2``.
 Without a partition, ``leader`` and ``follower`` draw one. Nodes that another fault in force has touched, and dead
-ones, are not chosen. Two names are exceptions: ``touched`` is a living broker that another fault in force has touched,
+ones, are not chosen. Two names are exceptions: ``touched`` is a living broker that another fault in force has struck,
 and ``tracer`` the broker whose event is the fault's trigger (refused by the conductor when another fault has touched
 it, unless the fault may share its victim). A name that stands for nobody now is unresolved, and the
 conductor asks again for a few seconds.
@@ -119,9 +119,9 @@ async def resolve(
     cluster = context.cluster
     alive = [node for node in cluster.brokers if context.is_alive(node)]
     if text == TOUCHED:
-        if not (touched := [node for node in alive if context.touched[node]]):
-            raise SelectorUnresolved("no fault in force has touched a broker that lives")
-        return [rng.choice(touched)]
+        if not (struck := [node for node in alive if context.struck[node]]):
+            raise SelectorUnresolved("no fault in force has struck a broker that lives")
+        return [rng.choice(struck)]
     if text == TRACER:
         if context.tracer is None:
             raise SelectorUnresolved("no event was the trigger")

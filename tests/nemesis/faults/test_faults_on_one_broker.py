@@ -8,6 +8,7 @@ import pytest
 
 from nemesis.faults import selectors
 from nemesis.faults.base import DrawRange, FaultContext, SelectorUnresolved
+from nemesis.faults.connections import SlowLink
 from nemesis.faults.kill import Kill
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.recipes import RECIPES
@@ -19,11 +20,12 @@ from tests.nemesis.faults.simulated_cluster import in_cluster
 DURATIONS = DrawRange(4.0, 5.0)
 
 
-def test_touched_is_a_living_broker_that_another_fault_has_touched() -> None:
+def test_touched_is_a_living_broker_that_another_fault_has_struck() -> None:
     async def test(context: FaultContext) -> None:
         with pytest.raises(SelectorUnresolved, match="no fault in force"):
             await selectors.resolve("touched", context, Random(1))
-        context.touched["broker-2"] += 1
+        context.touched["broker-3"] += 1
+        context.struck["broker-2"] += 1
         assert await selectors.resolve("touched", context, Random(1)) == ["broker-2"]
         await context.processes.kill("broker-2")
         with pytest.raises(SelectorUnresolved, match="no fault in force"):
@@ -42,6 +44,26 @@ def test_a_broker_that_is_stalled_dies_and_both_faults_end() -> None:
     struck = [e.targets for e in run.simulated.events if e.kind == Kind.FAULT_APPLIED]
     assert len(struck) == 2
     assert struck[0] == struck[1]
+
+
+def test_a_slow_broker_dies_only_when_its_slowness_was_measured() -> None:
+    """Its probes were cut off, late-requests seed 701: the run was unknown."""
+    plan = (
+        PlannedFault(5.0, SlowLink(selector="controller", delay_ms=900, duration_s=8.0)),
+        PlannedFault(5.3, Kill(selector="touched", duration_s=2.0)),
+    )
+    run = simulate_plan(plan, options={"producers": 2, "consumers": 1})
+    assert_valid(run)
+    steps = [
+        (event.kind, event.fault)
+        for event in run.simulated.events
+        if event.kind in (Kind.FAULT_INVOKE, Kind.FAULT_APPLIED)
+    ]
+    assert steps == [
+        (kind, fault)
+        for fault in ("slow-link", "kill")
+        for kind in (Kind.FAULT_INVOKE, Kind.FAULT_APPLIED)
+    ]
 
 
 @pytest.mark.parametrize("name", ["leader-for-clients-only", "leadership-returns"])
