@@ -7,6 +7,7 @@
         run.json                           RunInfo: everything needed to repeat and to judge the run
         raw/*.jsonl                        one file per process, as written during the run
         raw/zookeeper/zookeeper-N/version-2/log.*    ZooKeeper's own transaction logs
+        mutant.py                          the planted bug, if it is from a file
         history/                           the same, ingested: ordered Parquet
         logs/                              what the processes printed
         results.json  report.html  junit.xml
@@ -48,6 +49,9 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     target: str = "reference"
     runtime: str = "local"
     mutant: str | None = None
+    """The name of the planted bug."""
+    mutant_file: dict[str, str] = {}
+    """Of a planted bug from a file: ``path``, as the user wrote it, and ``sha256``. ``mutant.py`` is a copy."""
     brokers: int = 3
     zookeepers: int = 1
     time_limit_s: float = 0.0
@@ -104,6 +108,11 @@ class RunDirectory:
     @property
     def logs(self) -> Path:
         return self.path / "logs"
+
+    @property
+    def mutant_file(self) -> Path:
+        """The copy of the file that planted a bug; exists only if ``RunInfo.mutant_file`` is set."""
+        return self.path / "mutant.py"
 
     @property
     def results_file(self) -> Path:

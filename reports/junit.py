@@ -80,6 +80,7 @@ def _about(info: RunInfo, outcome: Outcome) -> list[tuple[str, str]]:
         "target": info.target,
         "runtime": info.runtime,
         "mutant": info.mutant or "",
+        "mutant file": info.mutant_file.get("path", ""),
     }
     source = {name: info.foreign[name] for name in ("workload", "file", "sha256") if info.foreign}
     about = {

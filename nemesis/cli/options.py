@@ -83,7 +83,12 @@ BrokerPropertyList = Annotated[
         OPTION, metavar="NAME=VALUE", help="A property of every broker; may be given again."
     ),
 ]
-MutantName = Annotated[str | None, typer.Option("--mutant", metavar="NAME", help="Plant this bug.")]
+MutantName = Annotated[
+    str | None,
+    typer.Option(
+        "--mutant", metavar="NAME|FILE.py", help="Plant this bug, or the one that a file holds."
+    ),
+]
 Seeds = Annotated[
     int, typer.Option("--seeds", metavar="N", parser=whole_number, help="How many, one run each.")
 ]

@@ -68,7 +68,7 @@ def create_exploration(search: SearchRequest) -> Exploration:
         jobs=jobs,
         store=search.store.absolute(),
         command_line=("nemesis", *sys.argv[1:]),
-        mutant=search.mutant,
+        mutant=spec.mutant,
         checkers=None if spec.checkers is None else tuple(spec.checkers),
         options=_repeat_options(search),
         real_codec_every=search.real_codec_every,

@@ -42,7 +42,7 @@ def fetch(source: RemotePath, store: Path) -> RunDirectory:
             ) from None
         draft.path.mkdir(parents=True)
         draft.write_info(msgspec.structs.replace(info, origin=source.uri))
-        for name in SMALL_FILES:
+        for name in (*SMALL_FILES, draft.mutant_file.name):
             if (source / name).exists():
                 (draft.path / name).write_bytes((source / name).read_bytes())
         _fetch_events(source, draft)

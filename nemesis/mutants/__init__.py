@@ -3,6 +3,7 @@
 A module tells its story in the docstring (what, where it was fixed, which property must catch it) and holds one
 ``MUTANT``. ``base`` says what a mutant is (start here). The reference itself never knows of them: a broker
 process that is told to carry a mutant replaces a method when it starts (``nemesis.runtimes.reference_launcher``).
+``mutant_file`` loads a bug from a file outside the package, ``chosen`` is the bug that a user chose by name or file.
 ``generated`` has mutants that chance chooses.
 """
 
@@ -63,9 +64,9 @@ from nemesis.mutants.resigns_from_own_office import MUTANT as RESIGNS_FROM_OWN_O
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
 from nemesis.mutants.unclean_election_unasked import MUTANT as UNCLEAN_ELECTION_UNASKED
 from nemesis.mutants.unfenced_controller_writes import MUTANT as UNFENCED_CONTROLLER_WRITES
-from nemesis.registry import Registry, UnknownNameError, by_name
+from nemesis.registry import Registry, by_name
 
-__all__ = ["MUTANTS", "Mutant", "MutantError", "apply"]
+__all__ = ["MUTANTS", "Mutant", "MutantError"]
 
 MUTANTS: Final[Registry[Mutant]] = Registry(
     "mutant",
@@ -130,12 +131,3 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
 )
 """Every mutant by its name: of controllers' terms, of brokers' lives, of elections, of topics, of ISRs, of logs, of
 producers."""
-
-
-def apply(name: str) -> None:
-    """Plant the bug in this process; raises ``MutantError`` when the name is unknown or the code to replace is gone."""
-    try:
-        mutant = MUTANTS.find(name)
-    except UnknownNameError as error:
-        raise MutantError(str(error)) from None
-    mutant.plant()

@@ -35,9 +35,9 @@ class Replacement:
             for step in path:
                 owner = getattr(owner, step)
             return owner, name, vars(owner)[name]
-        except (ImportError, AttributeError, KeyError):
+        except (ImportError, AttributeError, KeyError, TypeError, ValueError):
             raise MutantError(
-                f"{self.module} has no {self.attribute}: the reference was changed, mend the mutant"
+                f"{self.module} has no {self.attribute}: a mutant has to name an attribute of the present reference"
             ) from None
 
 
@@ -59,12 +59,16 @@ class Mutant:
         bug out again.
         """
         resolved = [(replacement, *replacement.resolve()) for replacement in self.replacements]
-        for replacement, owner, name, value in resolved:
-            setattr(owner, name, replacement.make(value))
+        made = [
+            (owner, name, correct, replacement.make(correct))
+            for replacement, owner, name, correct in resolved
+        ]
+        for owner, name, _, wrong in made:
+            setattr(owner, name, wrong)
 
         def take_out() -> None:
-            for _, owner, name, value in reversed(resolved):
-                setattr(owner, name, value)
+            for owner, name, correct, _ in reversed(made):
+                setattr(owner, name, correct)
 
         return take_out
 

@@ -1,7 +1,7 @@
 """One run, from a checked request to a recorded history: start with ``run``.
 
 ``preflight`` checks the request before anything starts, ``launch`` starts it, ``run_directories`` makes its directory.
-``timeout_settings`` states the configured time-outs. ``lateness`` records how late the run itself is.
-``convergence`` and ``end_state`` record how the cluster ends.
+``mutant_choice`` is about the planted bug that a run carries.
+``timeout_settings`` states the configured time-outs. ``convergence`` and ``end_state`` record how the cluster ends.
 ``clean`` undoes what an interrupted run left behind.
 """

@@ -27,9 +27,10 @@ from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.interfaces.runtime import Missing, Runtime, first_missing, missing_of
 from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
-from nemesis.mutants import MUTANTS
+from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running import doctor, run_directories
 from nemesis.running.checking_options import checker_names, engine_of, spark_master_of
+from nemesis.running.mutant_choice import argument_in, mutant_of_argument
 from nemesis.running.simulated.run import runtime_config
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.running.simulated.stored import encode_spec
@@ -42,7 +43,7 @@ from nemesis.scenarios.scenario import Scenario
 from nemesis.support.choices import choose
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.paths import short
-from nemesis.support.runtime_names import SIMULATION
+from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
 from nemesis.targets import TARGETS
 from nemesis.workloads import WORKLOADS, WorkloadContext
 from nemesis.workloads.base import WorkloadError
@@ -70,6 +71,7 @@ class RunOptions:
     """Each ``NAME=VALUE``."""
     plan: Path | None = None
     mutant: str | None = None
+    """The name of a planted bug, or a file that holds one."""
     checkers: str | None = None
     engine: str | None = None
     """Default: inline for a simulation, which is judged in memory; else spark."""
@@ -85,7 +87,7 @@ class RunRequest:
     seed: int
     plan: Plan
     store: Path
-    mutant: str | None
+    mutant: ChosenMutant | None
     checkers: list[str] | None
     engine: Engine
     spark_master: str | None
@@ -128,7 +130,7 @@ class RunRequest:
             broker_properties=self.scenario.broker_properties,
             log_dirs=self.scenario.log_dirs,
             zookeeper_tick_time_ms=self.scenario.zookeeper.tick_time_ms,
-            mutant=self.mutant,
+            mutant=argument_in(run_directory, self.mutant),
             seed=self.seed,
             target=self.scenario.target,
         )
@@ -147,7 +149,8 @@ class RunRequest:
         parts += ["--time-limit", f"{self.scenario.time_limit_s:g}"]
         parts += arguments(self.broker_properties)
         if self.mutant is not None:
-            parts += ["--mutant", self.mutant]
+            copy = None if self.mutant.file is None else short(run.mutant_file)
+            parts += ["--mutant", copy or self.mutant.name]
         return shlex.join(parts)
 
 
@@ -165,8 +168,12 @@ def prepare(options: RunOptions) -> RunRequest:
     )
     if options.faults is not None and options.plan is not None:
         raise UsageError("--faults and --plan exclude each other: a plan names its faults")
-    if options.mutant is not None:
-        choose(MUTANTS, options.mutant)
+    mutant = mutant_of_argument(options.mutant)
+    if chosen.runtime == DOCKER and mutant is not None and mutant.file is not None:
+        raise UsageError(
+            f"--mutant {options.mutant}: the runtime {DOCKER} plants only bugs of nemesis/mutants, because containers "
+            f"do not have the file: choose --runtime {SIMULATION} or {LOCAL}"
+        )
     if options.seed is not None and not 0 <= options.seed <= scenario.MAX_SEED:
         raise UsageError(f"--seed is {options.seed}: allowed are 0 to {scenario.MAX_SEED}")
     engine = options.engine or ("inline" if chosen.runtime == SIMULATION else "spark")
@@ -176,7 +183,7 @@ def prepare(options: RunOptions) -> RunRequest:
         seed=randbits(SEED_BITS) if options.seed is None else options.seed,
         plan=(),
         store=options.store,
-        mutant=options.mutant,
+        mutant=mutant,
         checkers=checker_names(options.checkers),
         engine=engine_of(engine),
         spark_master=spark_master_of(options.spark_master, engine),

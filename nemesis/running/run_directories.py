@@ -16,6 +16,8 @@ import msgspec
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.history.run_directory import RunDirectory, RunInfo
+from nemesis.mutants.chosen import ChosenMutant
+from nemesis.running.mutant_choice import file_info, store_mutant_file
 from nemesis.running.versions import versions
 from nemesis.scenarios.scenario import Scenario
 from nemesis.support.paths import short
@@ -31,7 +33,7 @@ class RunParameters(Protocol):
     @property
     def plan(self) -> Plan: ...
     @property
-    def mutant(self) -> str | None: ...
+    def mutant(self) -> ChosenMutant | None: ...
     @property
     def checkers(self) -> Sequence[str] | None: ...
 
@@ -59,7 +61,8 @@ def create_run_directory(
         seed=request.seed,
         target=scenario.target,
         runtime=scenario.runtime,
-        mutant=request.mutant,
+        mutant=None if request.mutant is None else request.mutant.name,
+        mutant_file=file_info(request.mutant),
         brokers=scenario.brokers,
         zookeepers=scenario.zookeepers,
         time_limit_s=scenario.time_limit_s,
@@ -73,6 +76,7 @@ def create_run_directory(
     run = RunDirectory.create(store, info)
     try:
         plans.write(run.path / plans.FILE_NAME, request.plan)
+        store_mutant_file(run, request.mutant)
         run.write_info(msgspec.structs.replace(run.read_info(), replay=replay(run)))
     except BaseException:
         shutil.rmtree(run.path, ignore_errors=True)

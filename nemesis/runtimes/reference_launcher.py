@@ -1,7 +1,8 @@
 """Start a broker of the reference under the harness's hand: ``python -m nemesis.runtimes.reference_launcher CONFIG
 ...``.
 
-``--mutant NAME`` plants a bug, in this process only, and before the broker's modules take each other's names.
+``--mutant NAME`` or ``--mutant FILE.py`` plants a bug, in this process only, and before the broker's modules take
+each other's names.
 ``--disk-commands DIRECTORY`` gives it a disk that fails on command (``nemesis.runtimes.disk_control``). ``reference/``
 itself is always the correct code.
 """
@@ -21,9 +22,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--disk-commands", type=Path, help="the directory of its disk's commands")
     options = parser.parse_args(arguments)
     if options.mutant is not None:
-        from nemesis import mutants
+        from nemesis.mutants.chosen import choose_mutant
 
-        mutants.apply(options.mutant)
+        choose_mutant(options.mutant).load().plant()
     from nemesis.reference.__main__ import main as run_broker
     from nemesis.reference.adapters.disk import RealDisk
     from nemesis.reference.ports import Disk

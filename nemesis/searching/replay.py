@@ -27,6 +27,7 @@ from nemesis.history.events import Event
 from nemesis.history.run_directory import RunDirectory
 from nemesis.history.schema import table
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
+from nemesis.running.mutant_choice import stored_mutant
 from nemesis.running.simulated.stored import read_spec
 from nemesis.running.simulated.wall_clock_limit import limit_s, limited
 from nemesis.running.versions import versions
@@ -140,9 +141,10 @@ def _as_read(events: list[Event]) -> list[Event]:
 
 
 def rerun_arguments(run: RunDirectory) -> list[str]:
-    """Return the arguments of ``nemesis`` that run the plan of a real run again; raises ``UsageError``.
+    """Return the arguments of ``nemesis`` that run the plan of a real run again.
 
-    The plan is the one that lies in the run's directory, wherever that is now.
+    The plan, and the file of a planted bug, are those that lie in the run's directory, wherever that is now. Raises
+    ``UsageError``, and ``DamagedHistoryError`` when the bug cannot be planted any more.
     """
     try:
         parts = shlex.split(run.read_info().replay)
@@ -152,6 +154,9 @@ def rerun_arguments(run: RunDirectory) -> list[str]:
     if parts[:2] != ["nemesis", "run"] or "--plan" not in parts[:-1] or not plan.exists():
         raise UsageError(f"{run.info_file} does not say how the run is repeated")
     parts[parts.index("--plan") + 1] = str(plan)
+    mutant = stored_mutant(run)
+    if mutant is not None and mutant.file is not None:
+        parts[parts.index("--mutant") + 1] = str(run.mutant_file)
     return parts[1:]
 
 

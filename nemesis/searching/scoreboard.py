@@ -17,6 +17,7 @@ from nemesis.checkers import CHECKERS
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.run_directory import RunDirectory
 from nemesis.mutants import Mutant
+from nemesis.mutants.chosen import ChosenMutant
 from nemesis.searching.explore.exploration import Exploration
 from nemesis.searching.explore.tally import Tally
 from nemesis.searching.shrink import Size
@@ -50,6 +51,8 @@ class Score:
     """Why that is not ``valid``, findings aside."""
     scenario: str = ""
     """Where it was searched."""
+    mutant_file: str | None = None
+    """The path of the file that the bug is from; None: it is one of ``nemesis.mutants``."""
 
     @property
     def is_as_it_should_be(self) -> bool:
@@ -71,7 +74,7 @@ Shrinker = Callable[[RunDirectory, str], Size | None]
 
 
 def score(
-    mutant: Mutant | None,
+    chosen: ChosenMutant | None,
     exploration: Exploration,
     *,
     shrink: Shrinker,
@@ -81,7 +84,8 @@ def score(
 
     An interrupted exploration is told by its tally; then nothing is shrunk.
     """
-    planted = replace(exploration, mutant=None if mutant is None else mutant.name)
+    mutant = None if chosen is None else chosen.load()
+    planted = replace(exploration, mutant=chosen)
     tally = planted.run(
         show,
         is_enough=lambda so_far: mutant is not None and mutant.property in so_far.properties_found,
@@ -105,6 +109,7 @@ def score(
         verdict=tally.verdict,
         doubts=tuple(tally.why_unknown()),
         scenario=planted.scenario.name,
+        mutant_file=None if chosen is None or chosen.file is None else chosen.file.path,
     ), tally
 
 
@@ -113,6 +118,7 @@ def rows(scores: Iterable[Score]) -> list[dict[str, Any]]:
     return [
         {
             "mutant": None if score_of_bug.mutant is None else score_of_bug.mutant.name,
+            "mutant_file": score_of_bug.mutant_file,
             "property": None if score_of_bug.mutant is None else score_of_bug.mutant.property,
             "scenario": score_of_bug.scenario,
             "caught": score_of_bug.mutant is not None and score_of_bug.seeds_to_detect is not None,
@@ -137,7 +143,8 @@ def in_words(score_of_bug: Score) -> str:
     """Return the row as one line for people."""
     if score_of_bug.mutant is None:
         return _reference(score_of_bug).replace("**", "")
-    name = score_of_bug.mutant.name
+    name, file = score_of_bug.mutant.name, score_of_bug.mutant_file
+    name += "" if file is None else f" (from {file})"
     if score_of_bug.seeds_to_detect is None:
         others = f"; {', '.join(score_of_bug.caught_by)} broke" if score_of_bug.caught_by else ""
         return f"{name}: NOT CAUGHT by {score_of_bug.mutant.property} in {score_of_bug.seeds} seeds{others}"

@@ -23,14 +23,13 @@ from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.history.run_directory import RunDirectory
-from nemesis.mutants import MUTANTS
+from nemesis.running.mutant_choice import mutant_of_argument
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios import scenario as scenarios
 from nemesis.scenarios.scenario import Scenario
 from nemesis.searching.explore.seed import doubts
 from nemesis.searching.shrink.passes import shortest_s
 from nemesis.searching.simulate import SimulationResult, simulate, store_result
-from nemesis.support.choices import choose
 from nemesis.support.runtime_names import SIMULATION
 from nemesis.testing.strategies import Turns
 
@@ -71,6 +70,7 @@ def simulate_plan(
 ) -> PlanRun:
     """Run a plan on virtual time, and check it; blocks, some seconds at most.
 
+    ``mutant`` is the name of a planted bug, or a file ``FILE.py`` that holds one.
     ``time_limit_s``: as short as the plan allows by default. ``options`` are laid over those of the scenario's
     workload. Raises ``UsageError`` for what cannot be, ``HarnessError`` when the harness fails.
     """
@@ -82,14 +82,12 @@ def simulate_plan(
         time_limit_s=math.ceil(shortest_s(chosen, plan)) if time_limit_s is None else time_limit_s,
     )
     plans.check(plan, nodes=chosen.nodes, end_s=chosen.faults_end_s)
-    if mutant is not None:
-        choose(MUTANTS, mutant)
     turns = turns or Turns()
     spec = SimulationSpec(
         scenario=chosen,
         seed=seed,
         plan=plan,
-        mutant=mutant,
+        mutant=mutant_of_argument(mutant),
         checkers=None if checkers is None else tuple(checkers),
         deviation_rate=turns.deviation_rate,
         deviate_until_s=turns.deviate_until_s,

@@ -103,11 +103,12 @@ def explore(
 
 
 def _say(tally: Tally, exploration: Exploration, *, is_verbose: bool, as_json: bool) -> None:
-    guide = exploration.guide
+    guide, mutant = exploration.guide, exploration.mutant
     if as_json:
         asked = {
             "scenario": exploration.scenario.name,
-            "mutant": exploration.mutant,
+            "mutant": None if mutant is None else mutant.name,
+            "mutant_file": None if mutant is None or mutant.file is None else mutant.file.path,
             "first_seed": exploration.first_seed,
             "jobs": exploration.jobs,
         }

@@ -31,7 +31,9 @@ from nemesis.cli.search_request import SearchRequest, create_exploration
 from nemesis.history.errors import HistoryError
 from nemesis.history.run_directory import RunDirectory, write_atomically
 from nemesis.interfaces.errors import RuntimeFailure
-from nemesis.mutants import MUTANTS, Mutant
+from nemesis.mutants import MUTANTS
+from nemesis.mutants.chosen import ChosenMutant
+from nemesis.running.mutant_choice import mutant_of_argument
 from nemesis.running.simulated.stored import read_spec
 from nemesis.searching.explore.display import ExplorationProgress
 from nemesis.searching.generated.page import part_of, with_part
@@ -39,7 +41,6 @@ from nemesis.searching.scoreboard import Score, in_words, markdown, rows, score
 from nemesis.searching.shrink import Budget, Size, shrink
 from nemesis.searching.shrink.shrinker import INTERRUPT
 from nemesis.searching.shrink.stored import store_shrunk
-from nemesis.support.choices import choose
 from nemesis.support.errors import EXIT_CRASH, MissingRequirement, NemesisError
 from nemesis.support.interrupts import terminable
 from nemesis.support.paths import short
@@ -153,9 +154,8 @@ def mutants(
     seeds = PLANTED_SEEDS if seeds is None else seeds
     page = PAGE if page is None else page
     require_range("--shrink-runs", shrink_runs, 0, MAX_SHRINK_RUNS)
-    if mutant is not None:
-        choose(MUTANTS, mutant)
-    searched = [*MUTANTS.values(), None] if mutant is None else [MUTANTS[mutant]]
+    chosen = mutant_of_argument(mutant)
+    searched = [*map(ChosenMutant, MUTANTS), None] if chosen is None else [chosen]
     explorations = {
         name: create_exploration(
             SearchRequest(
@@ -208,11 +208,11 @@ def mutants(
         raise typer.Exit(EXIT_UNKNOWN)
 
 
-def _scenario_of(bug: Mutant | None, demanded: str | None) -> str:
+def _scenario_of(bug: ChosenMutant | None, demanded: str | None) -> str:
     """Return the scenario in which the bug, or the reference, is searched."""
     if demanded is not None:
         return demanded
-    return REFERENCE_SCENARIO if bug is None else bug.scenario
+    return REFERENCE_SCENARIO if bug is None else bug.load().scenario
 
 
 @dataclass(slots=True)

@@ -16,8 +16,6 @@ import msgspec
 
 from nemesis.history.events import Kind
 from nemesis.history.run_directory import RunDirectory
-from nemesis.mutants import MUTANTS
-from nemesis.running.lateness import no_load
 from nemesis.running.progress import Status
 from nemesis.running.run import Run
 from nemesis.running.simulated.specification import SimulationSpec
@@ -60,7 +58,7 @@ class Simulation:
         What nodes print from ``log_level`` on is in ``logs`` afterwards.
         """
         spec = self._spec
-        planted = nullcontext() if spec.mutant is None else MUTANTS[spec.mutant].planted()
+        planted = nullcontext() if spec.mutant is None else spec.mutant.load().planted()
         try:
             with planted, node_logs(log_level) as self.logs, real_world_forbidden():
                 runtime = SimulationRuntime(runtime_config(spec), self.loop, self.record)
@@ -74,8 +72,7 @@ class Simulation:
                     show=None,
                     permits=self.permits,
                     redraws=spec.redraws,
-                    lag_probe_s=LAG_PROBE_INTERVAL_S,
-                    load=no_load,
+                    lag_probe_s=LAG_PROBE_INTERVAL_S,  # virtual time is never late
                 )
                 try:
                     self.loop.run_until_complete(run.execute())

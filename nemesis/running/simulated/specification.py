@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nemesis.faults.plan import Plan
+from nemesis.mutants.chosen import ChosenMutant
 from nemesis.scenarios.scenario import Scenario
 
 DEVIATION_RATE: Final = 0.02
@@ -20,7 +21,7 @@ class SimulationSpec:
     scenario: Scenario
     seed: int
     plan: Plan
-    mutant: str | None = None
+    mutant: ChosenMutant | None = None
     checkers: tuple[str, ...] | None = None
     deviation_rate: float = DEVIATION_RATE
     deviate_until_s: float = math.inf

@@ -14,7 +14,7 @@ from nemesis.faults import plan as plans
 from nemesis.history.errors import DamagedHistoryError
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
-from nemesis.mutants import MUTANTS
+from nemesis.running.mutant_choice import stored_mutant
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios.scenario import Scenario, check, with_present_keys
 from nemesis.simulation.memory_record import Entry
@@ -69,8 +69,6 @@ def read_spec(run: RunDirectory) -> tuple[SimulationSpec, str | None]:
         if info.plan is None:
             raise UsageError("it has no plan")
         plan = plans.decode(info.plan)
-        if info.mutant is not None:
-            choose(MUTANTS, info.mutant)
         for name in info.checkers:
             choose(CHECKERS, name)
     except UsageError as error:
@@ -79,7 +77,7 @@ def read_spec(run: RunDirectory) -> tuple[SimulationSpec, str | None]:
         scenario=scenario,
         seed=info.seed,
         plan=plan,
-        mutant=info.mutant,
+        mutant=stored_mutant(run),
         checkers=tuple(info.checkers) or None,
         deviation_rate=special.deviation_rate,
         deviate_until_s=math.inf if special.deviate_until_s is None else special.deviate_until_s,

@@ -15,6 +15,7 @@ from time import monotonic
 import yaml
 
 from nemesis.faults import plan as plans
+from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.running.simulated.wall_clock_limit import limit_s
 from nemesis.scenarios.scenario import Scenario
@@ -45,7 +46,7 @@ class Exploration:
     jobs: int
     store: Path
     command_line: tuple[str, ...]
-    mutant: str | None = None
+    mutant: ChosenMutant | None = None
     checkers: tuple[str, ...] | None = None
     options: tuple[str, ...] = ()
     """What ``nemesis explore`` must be told besides scenario, mutant and checkers to explore the same."""
@@ -68,7 +69,7 @@ class Exploration:
             words += ["--guided", "--corpus", str(self.guide.corpus.folder), "--jobs", "1"]
             words += ["--first-seed", str(self.first_seed), "--seeds", str(self.seeds)]
         if self.mutant is not None:
-            words += ["--mutant", self.mutant]
+            words += ["--mutant", self.mutant.argument]
         if self.checkers is not None:
             words += ["--checkers", ",".join(self.checkers)]
         return shlex.join([*words, *self.options])

@@ -10,6 +10,7 @@ import pytest
 from nemesis import mutants
 from nemesis.checkers import CHECKERS
 from nemesis.mutants.base import Mutant, MutantError, Replacement
+from nemesis.mutants.chosen import choose_mutant
 
 
 @pytest.mark.parametrize("mutant", mutants.MUTANTS.values(), ids=lambda mutant: mutant.name)
@@ -48,7 +49,7 @@ def test_a_mutant_whose_place_is_gone_plants_nothing() -> None:
 
 def test_an_unknown_mutant_is_named_with_the_known_ones() -> None:
     with pytest.raises(MutantError, match=r"'hm'.*truncate-to-hw"):
-        mutants.apply("hm")
+        choose_mutant("hm")
 
 
 def test_planting_changes_the_process_that_asks_for_it_and_no_other() -> None:
@@ -56,7 +57,7 @@ def test_planting_changes_the_process_that_asks_for_it_and_no_other() -> None:
         "from nemesis.reference.controller import election; from nemesis.reference.model import LeaderAndIsr;"
         "print(election.new_leader_and_isr(LeaderAndIsr(1, 4, (1, 2)), 2, (2,)).leader_epoch)"
     )
-    plant = "from nemesis import mutants; mutants.apply('leader-epoch-not-raised');"
+    plant = "from nemesis.mutants import MUTANTS; MUTANTS['leader-epoch-not-raised'].plant();"
 
     def output(program: str) -> str:
         return subprocess.run(

@@ -9,6 +9,7 @@ import pytest
 
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.events import Event, Kind
+from nemesis.mutants.chosen import ChosenMutant
 from nemesis.scenarios import scenario
 from nemesis.searching.explore.codecs import CodecTask, difference
 from nemesis.searching.explore.exploration import Exploration, Task
@@ -28,7 +29,7 @@ def exploration(tmp_path: Path) -> Exploration:
         jobs=1,
         store=tmp_path,
         command_line=("nemesis", "explore"),
-        mutant="lost",
+        mutant=ChosenMutant("lost"),
         checkers=("hw-bounded", "lost-write"),
         options=("--time-limit", "60"),
     )

@@ -7,6 +7,7 @@ from functools import cache
 from nemesis.faults.partition import Partition
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.session import ExpireSession
+from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios import scenario
 from nemesis.searching.simulate import SimulationResult, simulate
@@ -26,7 +27,8 @@ def spec(mutant: str | None) -> SimulationSpec:
     chosen = scenario.override(
         scenario.load("partition-controller"), runtime="simulation", time_limit_s=15.0
     )
-    return SimulationSpec(scenario=chosen, seed=1, plan=PLAN, mutant=mutant)
+    planted = None if mutant is None else ChosenMutant(mutant)
+    return SimulationSpec(scenario=chosen, seed=1, plan=PLAN, mutant=planted)
 
 
 @cache
