@@ -86,6 +86,7 @@ class Kind(StrEnum):
     PHASE = "phase"
     CONVERGENCE = "convergence"
     HARNESS_LAG = "harness-lag"
+    MACHINE_LOAD = "machine-load"
     TIMEOUT_SETTING = "timeout-setting"
     END_STATE = "end-state"
     STORED_LOG = "stored-log"

@@ -26,6 +26,14 @@ def configured() -> list[Event]:
     ]
 
 
+def measured(time: int, *, lag: int = 0, load: int = 0) -> list[Event]:
+    """Return the events that state how late harness and machine were, in ms."""
+    return [
+        harness(time, "harness-lag", duration_ms=lag),
+        harness(time, "machine-load", duration_ms=load),
+    ]
+
+
 def fault(start: int, stop: int, *, number: int = 0, effect: str = "verified") -> list[Event]:
     """Return the events of a fault that was in force."""
     about: dict[str, Any] = {"fault": "pause", "fault_id": number, "targets": ["broker-2"]}
@@ -35,8 +43,8 @@ def fault(start: int, stop: int, *, number: int = 0, effect: str = "verified") -
         (stop, "fault-healed", effect),
     ]
     return [
-        Event(time=time, process="nemesis", kind=kind, seq=time, effect=measured, **about)
-        for time, kind, measured in steps
+        Event(time=time, process="nemesis", kind=kind, seq=time, effect=measured_effect, **about)
+        for time, kind, measured_effect in steps
     ]
 
 
@@ -57,31 +65,20 @@ def sent(time: int, error: str = "NOT_ENOUGH_REPLICAS", *, process: str = "produ
     )
 
 
+REFUSED: Final = [sent(0, "NONE"), *fault(1, 5), sent(27), sent(30)]
+"""3 ms longer than the bound."""
+END: Final = harness(32, "phase", phase="final-reads")
+
 LATE_RECOVERY: Final = (
-    history(
-        configured(),
-        fault(1, 5),
-        [sent(0, "NONE"), sent(27), sent(28)],
-        harness(29, "harness-lag", duration_ms=0),
-        harness(30, "phase", phase="final-reads"),
-    ),
-    history(
-        configured(),
-        fault(1, 5),
-        [sent(0, "NONE"), sent(27), sent(28)],
-        harness(29, "harness-lag", duration_ms=101),
-        harness(30, "phase", phase="final-reads"),
-    ),
-    history(
-        configured(),
-        fault(1, 5),
-        [sent(0, "NONE"), sent(27), sent(28)],
-        harness(30, "phase", phase="final-reads"),
-    ),
+    history(configured(), REFUSED, measured(31), END),
+    history(configured(), REFUSED, measured(31, load=3), END),
+    history(configured(), REFUSED, measured(31, lag=101), END),
+    history(configured(), REFUSED, harness(31, "harness-lag", duration_ms=0), END),
+    history(configured(), REFUSED, END),
     history(
         configured(),
         [sent(5, "NONE"), sent(27), sent(28)],
-        harness(29, "harness-lag", duration_ms=0),
-        harness(30, "phase", phase="final-reads"),
+        measured(31),
+        END,
     ),
 )

@@ -353,6 +353,10 @@ def _harness_lag(event: Event) -> str:
     return f"the harness itself ran {event.duration_ms} ms late"
 
 
+def _machine_load(event: Event) -> str:
+    return f"the machine computed, or tasks waited for it, for up to {event.duration_ms} ms"
+
+
 def _timeout_setting(event: Event) -> str:
     return f"{event.setting} is {event.duration_ms} ms"
 
@@ -411,6 +415,7 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.CONVERGENCE: _convergence,
         Kind.UNFORESEEN_EXCEPTION: _unforeseen_exception,
         Kind.HARNESS_LAG: _harness_lag,
+        Kind.MACHINE_LOAD: _machine_load,
         Kind.TIMEOUT_SETTING: _timeout_setting,
         Kind.FAULT_INVOKE: _fault,
         Kind.FAULT_APPLIED: _fault,

@@ -13,8 +13,8 @@ whose end was not verified explains everything after it.
 What a correct cluster does and is not convicted for: a send that was under way when the bound passed; records that a
 broker refuses for what they are (only failures that mean *not available* count); a topic that is deleted at some time;
 partitions to which no client sends. On a starved machine nothing recovers in time: a finding is ``unknown`` unless the
-harness measured, over the whole time, that its own loop was never late by more than 100 ms. In simulation no loop is
-ever late.
+harness measured, over the whole time, that its own loop was never late by more than 100 ms and that the machine's load
+(``nemesis.running.lateness``) is shorter than what exceeds the bound. In simulation nothing is ever late.
 
 Limit: a partition without any leader known to clients is tried rarely, or not at all; ``convergence`` judges the end.
 Limit: the workload ends soon after the last fault, so a run whose faults follow each other closely shows late
@@ -85,11 +85,11 @@ class Failure(NamedTuple):
 
 
 class Late(NamedTuple):
-    """A client was refused twice after the bound."""
+    """A client was refused at least twice after the bound: its first failure, and the last of all failures."""
 
     since: int
     first: Failure
-    second: Failure
+    last: Failure
 
 
 @dataclass(slots=True)
@@ -112,10 +112,11 @@ class Answers:
         time = max(int(self.acknowledged[index, 0]), start)
         return time if time <= stop else None
 
-    def late(self, start: int, stop: int, bound_ns: int) -> Late | None:
-        """Return the first late recovery in a window without faults."""
+    def late(self, start: int, stop: int, bound_ns: int) -> list[Late]:
+        """Return the late recoveries in a window without faults, each with the last failure that it contains."""
         known_from = min((failure.time for failure in self.failures), default=0)
         since, refused = -1, dict[str, Failure]()
+        late: dict[int, Late] = {}
         for failure in self.failures:
             if not start <= failure.time <= stop:
                 continue
@@ -125,10 +126,10 @@ class Answers:
                 since, refused = latest, {}
             if failure.time - since < bound_ns:
                 continue
-            if failure.process in refused:
-                return Late(since, refused[failure.process], failure)
-            refused[failure.process] = failure
-        return None
+            first = refused.setdefault(failure.process, failure)
+            if first is not failure:
+                late[since] = Late(since, first, failure)
+        return list(late.values())
 
 
 @dataclass(slots=True)
@@ -145,6 +146,7 @@ class LateRecovery(Fold[Summary]):
             *attribution.KINDS,
             Kind.PHASE,
             Kind.HARNESS_LAG,
+            Kind.MACHINE_LOAD,
             Kind.TIMEOUT_SETTING,
             Kind.ZNODE,
         }
@@ -191,12 +193,11 @@ class LateRecovery(Fold[Summary]):
             for start, stop in windows:
                 first = answers.first_acknowledged(start, stop)
                 late = answers.late(start, stop, bound * _MS)
-                checked += first is not None or late is not None
+                checked += first is not None or bool(late)
                 is_known = answers.last_acknowledged(start) is not None
                 if first is not None and is_known:
                     slowest = max(slowest, first - start)
-                if late is not None:
-                    findings.append(_finding(tp, late, bound, summary.rows))
+                findings += [_finding(tp, each, bound, summary.rows) for each in late]
         numbers = {"bound_ms": float(bound), "slowest_recovery_ms": slowest / _MS}
         return conclude(LATE_RECOVERY, checked=checked, findings=findings, numbers=numbers)
 
@@ -243,24 +244,20 @@ def _deleted(rows: Sequence[Row]) -> frozenset[str]:
 
 def _finding(tp: TopicPartition, late: Late, bound: int, rows: Sequence[Row]) -> Finding:
     heals = [row for row, event in _heals(rows) if event.time <= late.since]
-    lag = _lag(rows, late)
-    waited = (late.second.time - late.since) // _MS
+    waited = (late.last.time - late.since) // _MS
+    excuse = _excuse(rows, late, waited - bound)
     sentence = (
         f"{tp_name(*tp)} acknowledged nothing for {waited:,} ms in which no fault was in force; at most "
-        f"{bound:,} ms follow from the configuration. {late.second.process} got {late.second.error}."
+        f"{bound:,} ms follow from the configuration. {late.last.process} got {late.last.error}."
     )
-    if lag is None:
-        sentence += " But how late the harness itself ran was not measured up to then."
-    elif lag > MAX_LAG_MS:
-        sentence += f" But the harness itself ran up to {lag} ms late."
     return finding(
         LATE_RECOVERY.name,
         tp_name(*tp),
-        sentence,
+        sentence if excuse is None else f"{sentence} But {excuse}.",
         *heals[-1:],
         late.first.row,
-        late.second.row,
-        verdict=Verdict.UNKNOWN if lag is None or lag > MAX_LAG_MS else Verdict.INVALID,
+        late.last.row,
+        verdict=Verdict.INVALID if excuse is None else Verdict.UNKNOWN,
     )
 
 
@@ -270,26 +267,43 @@ def _heals(rows: Sequence[Row]) -> Iterator[Row]:
     )
 
 
-def _lag(rows: Sequence[Row], late: Late) -> int | None:
-    """The greatest lag in ms from the begin to the end of a late recovery; None if it was not measured to the end.
+def _excuse(rows: Sequence[Row], late: Late, over_ms: int) -> str | None:
+    """Return why the machine, and not the cluster, may have exceeded the bound by so much; None if it cannot have."""
+    lags = _reported(rows, Kind.HARNESS_LAG, late)
+    if lags is None:
+        return "how late the harness itself ran was not measured up to then"
+    if max(lags) > MAX_LAG_MS:
+        return f"the harness itself ran up to {max(lags):,} ms late"
+    loads = _reported(rows, Kind.MACHINE_LOAD, late)
+    if loads is None:
+        return "what the machine did meanwhile was not measured"
+    if sum(loads) >= over_ms:
+        return (
+            f"the machine computed, or tasks waited for it, for up to {sum(loads):,} ms meanwhile"
+        )
+    return None
 
-    An event reports on the time since the one before it, so the first event after the end still counts.
+
+def _reported(rows: Sequence[Row], kind: Kind, late: Late) -> list[int] | None:
+    """The milliseconds that were reported for a late recovery; None if nothing was reported at or after its end.
+
+    An event reports on the time since the one before it, so the first event at or after the end still counts.
     """
     reports = sorted(
         (event.time, event.duration_ms or 0)
         for _, event in rows
-        if event.kind == Kind.HARNESS_LAG and event.time > late.since
+        if event.kind == kind and event.time > late.since
     )
-    inside = [lag for time, lag in reports if time < late.second.time]
-    after = [lag for time, lag in reports if time >= late.second.time]
-    return max([*inside, after[0]]) if after else None
+    inside = [ms for time, ms in reports if time < late.last.time]
+    after = [ms for time, ms in reports if time >= late.last.time]
+    return [*inside, after[0]] if after else None
 
 
 LATE_RECOVERY: Final = Property(
     name="late-recovery",
     promise="While no fault is in force, a partition takes records again within the time-outs of the configuration.",
     unit="windows without faults, for each partition",
-    unknown="The harness did not record the time-outs, clients sent nothing with acks=all, or the harness ran late.",
+    unknown="The harness did not record the time-outs, clients sent nothing with acks=all, or the machine was slow.",
     source="A requirement of this harness: unavailability that no fault and no time-out explains is a bug.",
     check=LateRecovery,
     recorded_since=4,

@@ -52,6 +52,15 @@ class HarnessLag(View, frozen=True, kw_only=True):
     """The largest delay since the last such event."""
 
 
+@declares(Kind.MACHINE_LOAD)
+class MachineLoad(View, frozen=True, kw_only=True):
+    """What the machine did that may explain why a cluster was late. It is left out where that cannot be measured."""
+
+    duration_ms: Milliseconds
+    """Since the last such event: the processor time of all processors, and the time in which some task waited for a
+    processor, a disk or memory. In simulation 0."""
+
+
 @declares(Kind.TIMEOUT_SETTING)
 class TimeoutSetting(View, frozen=True, kw_only=True):
     """A time-out or an interval on which the time of a recovery depends, as the run configures it."""

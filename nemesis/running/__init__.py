@@ -2,6 +2,7 @@
 
 ``preflight`` checks the request before anything starts, ``launch`` starts it, ``run_directories`` makes its directory.
 ``mutant_choice`` is about the planted bug that a run carries.
-``timeout_settings`` states the configured time-outs. ``convergence`` and ``end_state`` record how the cluster ends.
+``timeout_settings`` states the configured time-outs. ``lateness`` records how late the run itself is.
+``convergence`` and ``end_state`` record how the cluster ends.
 ``clean`` undoes what an interrupted run left behind.
 """

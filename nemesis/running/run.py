@@ -29,6 +29,7 @@ from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.interfaces.runtime import Runtime
 from nemesis.interfaces.unsupported import supported
 from nemesis.running.convergence import ConvergenceWatch
+from nemesis.running.lateness import Load, machine_load, trace_lateness
 from nemesis.running.progress import Status
 from nemesis.running.record import Record
 from nemesis.running.stored_logs import liveness, record_stored_logs
@@ -39,7 +40,6 @@ from nemesis.workloads import WORKLOADS, Workload, WorkloadContext
 from nemesis.workloads.base import NotReadyError, WorkloadError
 
 LAG_PROBE_INTERVAL_S = 0.05
-LAG_REPORT_INTERVAL_S = 1.0
 STATUS_INTERVAL_S = 0.5
 STATUS_WINDOW_S = 3.0
 SETUP_TIMEOUT_S = 20.0
@@ -73,6 +73,7 @@ class Run:
         permits: Callable[[str, int], bool] | None = None,
         redraws: bool = True,
         lag_probe_s: float = LAG_PROBE_INTERVAL_S,
+        load: Load = machine_load,
     ) -> None:
         """``epoch_ms`` is the time of day, in milliseconds since 1970, at which the loop's time was zero.
 
@@ -80,7 +81,7 @@ class Run:
 
         ``permits`` says which client operations are issued (``WorkloadContext.permits``); all of them without it.
         ``redraws``: whether another fault takes the place of one whose target was not there. ``lag_probe_s``: how
-        often the lag of this loop is looked at.
+        often the lag of this loop is looked at. ``load``: what the machine did (``lateness``).
         """
         self._record = record
         self._scenario = scenario
@@ -94,6 +95,7 @@ class Run:
         self._permits = permits
         self._redraws = redraws
         self._lag_probe_s = lag_probe_s
+        self._load = load
         self._harness = record.recorder("harness", "harness")
         self._started_at = 0.0
         self._at_the_end: dict[str, bool] = {}
@@ -111,7 +113,8 @@ class Run:
         fails; cancelled, it stops the cluster and passes the cancellation on.
         """
         try:
-            async with self._background(self._trace_lag()):
+            lateness = trace_lateness(self._harness, self._load, self._lag_probe_s)
+            async with self._background(lateness):
                 self._phase("start")
                 for setting, duration_ms in timeout_settings(self._scenario).items():
                     self._harness.record(
@@ -268,19 +271,6 @@ class Run:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-
-    async def _trace_lag(self) -> None:
-        """Record how late this loop is: on a starved machine nothing can be said about liveness."""
-        loop = asyncio.get_running_loop()
-        worst_s, reported = 0.0, loop.time()
-        while True:
-            before = loop.time()
-            await asyncio.sleep(self._lag_probe_s)
-            now = loop.time()
-            worst_s = max(worst_s, now - before - self._lag_probe_s)
-            if now - reported >= LAG_REPORT_INTERVAL_S:
-                self._harness.record(Kind.HARNESS_LAG, duration_ms=round(worst_s * 1000))
-                worst_s, reported = 0.0, now
 
     async def _watch_status(
         self, workload: Workload, view: ClusterView, conductor: Conductor

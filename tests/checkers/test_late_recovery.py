@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from nemesis.checkers.breaks.events import harness, history, znode
-from nemesis.checkers.breaks.late_recovery import configured, fault, sent
+from nemesis.checkers.breaks.late_recovery import configured, fault, measured, sent
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.liveness.late_recovery import LateRecovery
 from nemesis.history.events import Event
 from tests.checkers.histories import only
 
 BOUND_MS = 22
-PUNCTUAL = harness(900, "harness-lag", duration_ms=0)
+PUNCTUAL = measured(900)
 END = harness(901, "phase", phase="final-reads")
 
 
@@ -21,15 +21,15 @@ def judge(*parts: Event | list[Event]) -> Result:
 
 
 def test_a_client_that_is_refused_twice_after_the_bound() -> None:
-    result = judge(sent(0, "NONE"), fault(1, 5), [sent(26), sent(27), sent(28)])
+    result = judge(sent(0, "NONE"), fault(1, 5), [sent(26), sent(27), sent(28), sent(29)])
     assert result.verdict is Verdict.INVALID
     (finding,) = result.findings
     assert finding.key == "t-0"
     assert finding.sentence == (
-        "t-0 acknowledged nothing for 23 ms in which no fault was in force; at most 22 ms follow from the "
+        "t-0 acknowledged nothing for 24 ms in which no fault was in force; at most 22 ms follow from the "
         "configuration. producer-0 got NOT_ENOUGH_REPLICAS."
     )
-    assert [event["time"] // 1_000_000 for event in finding.events] == [5, 27, 28]
+    assert [event["time"] // 1_000_000 for event in finding.events] == [5, 27, 29]
 
 
 def test_time_counts_from_the_last_acknowledgement() -> None:
@@ -84,12 +84,43 @@ def test_a_partition_that_never_acknowledged_counts_from_the_first_failure() -> 
         ([(10, 0)], Verdict.UNKNOWN),
     ],
 )
-def test_a_late_machine_is_not_convicted(lags: list[tuple[int, int]], verdict: Verdict) -> None:
-    measured = [harness(time, "harness-lag", duration_ms=lag) for time, lag in lags]
-    events = history(
-        configured(), sent(0, "NONE"), fault(1, 5), [sent(27), sent(28)], measured, END
-    )
-    assert only(LateRecovery(), events).verdict is verdict
+def test_a_late_harness_convicts_nobody(lags: list[tuple[int, int]], verdict: Verdict) -> None:
+    reports = [event for time, lag in lags for event in measured(time, lag=lag)]
+    assert judge_late(reports) is verdict
+
+
+@pytest.mark.parametrize(
+    ("loads", "verdict"),
+    [
+        ([(10, 1), (29, 0)], Verdict.INVALID),
+        ([(10, 1), (29, 1)], Verdict.UNKNOWN),
+        ([(29, 2)], Verdict.UNKNOWN),
+        ([(5, 900), (29, 1), (40, 900)], Verdict.INVALID),
+        ([(10, 0)], Verdict.UNKNOWN),
+    ],
+)
+def test_a_machine_that_may_explain_the_lateness_is_not_convicted(
+    loads: list[tuple[int, int]], verdict: Verdict
+) -> None:
+    reports = [harness(time, "machine-load", duration_ms=load) for time, load in loads]
+    assert judge_late([*reports, harness(29, "harness-lag", duration_ms=0)]) is verdict
+
+
+def test_only_the_whole_of_a_late_recovery_may_exceed_what_the_machine_explains() -> None:
+    result = judge(sent(0, "NONE"), fault(1, 5), sent(27), sent(28), sent(60), measured(61, load=9))
+    assert result.verdict is Verdict.INVALID
+    assert [event["time"] // 1_000_000 for event in result.findings[0].events] == [5, 27, 60]
+
+
+def test_each_late_recovery_is_a_finding() -> None:
+    result = judge(sent(0, "NONE"), sent(123), sent(124), sent(230, "NONE"), sent(253), sent(254))
+    assert len(result.findings) == 2
+
+
+def judge_late(reports: list[Event]) -> Verdict:
+    """The verdict on a recovery that takes 2 ms more than the bound."""
+    refused = [sent(0, "NONE"), *fault(1, 5), sent(27), sent(29)]
+    return only(LateRecovery(), history(configured(), refused, reports, END)).verdict
 
 
 def test_without_the_time_outs_nothing_is_decided() -> None:

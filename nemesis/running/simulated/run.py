@@ -16,6 +16,7 @@ import msgspec
 
 from nemesis.history.events import Kind
 from nemesis.history.run_directory import RunDirectory
+from nemesis.running.lateness import no_load
 from nemesis.running.progress import Status
 from nemesis.running.run import Run
 from nemesis.running.simulated.specification import SimulationSpec
@@ -72,7 +73,8 @@ class Simulation:
                     show=None,
                     permits=self.permits,
                     redraws=spec.redraws,
-                    lag_probe_s=LAG_PROBE_INTERVAL_S,  # virtual time is never late
+                    lag_probe_s=LAG_PROBE_INTERVAL_S,
+                    load=no_load,
                 )
                 try:
                     self.loop.run_until_complete(run.execute())

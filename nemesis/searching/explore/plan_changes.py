@@ -110,7 +110,7 @@ def _with(plan: Plan, planned: PlannedFault, limits: PlanLimits) -> Plan | None:
 
 
 def _replaced(plan: Plan, index: int, planned: PlannedFault, limits: PlanLimits) -> Plan | None:
-    """Return the plan with another fault in the old one's place, so that the same fault drawn again is not a change."""
+    """Return the plan with another fault in the old one's place, so the same fault drawn again changes nothing."""
     if not limits.allow(planned):
         return None
     return _in_order((*plan[:index], planned, *plan[index + 1 :]))

@@ -7,8 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nemesis.checkers.liveness.recovery_bound import bound_ms
 from nemesis.faults import DEFAULT_KINDS, FAULTS
+from nemesis.history.events import Event, Kind
 from nemesis.interfaces.runtime import first_missing
+from nemesis.running.timeout_settings import timeout_settings
 from nemesis.runtimes.local.runtime import UNSUPPORTED as LOCAL_UNSUPPORTED
 from nemesis.runtimes.simulation.runtime import UNSUPPORTED as SIMULATION_UNSUPPORTED
 from nemesis.scenarios import scenario
@@ -51,6 +54,27 @@ def test_machine_faults_run_on_the_cluster_of_the_main_job() -> None:
     assert machines.broker_properties == main.broker_properties
     assert machines.phases == main.phases
     assert (machines.brokers, machines.zookeepers) == (main.brokers, main.zookeepers)
+
+
+def test_recovery_runs_on_the_cluster_of_the_main_job_with_pauses_longer_than_the_bound() -> None:
+    main, recovery = scenario.load("partition-controller"), scenario.load("recovery")
+    assert recovery.broker_properties == main.broker_properties
+    assert recovery.zookeeper == main.zookeeper
+    assert set(main.faults.kinds) - set(recovery.faults.kinds) == {"add-broker", "remove-broker"}
+    stated = [
+        Event(
+            time=0,
+            process="harness",
+            kind=Kind.TIMEOUT_SETTING,
+            seq=0,
+            setting=name,
+            duration_ms=ms,
+        )
+        for name, ms in timeout_settings(recovery).items()
+    ]
+    bound = bound_ms(enumerate(stated))
+    assert bound is not None
+    assert 1000 * recovery.faults.gap_s[0] > bound
 
 
 def test_isrs_by_zookeeper_are_the_main_job_but_for_their_way() -> None:

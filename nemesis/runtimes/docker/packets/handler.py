@@ -2,7 +2,8 @@
 
 One process serves every container of a run. For each it opens a netlink socket inside that container's network
 namespace and goes back to its own; a rule ``-j NFQUEUE`` sends packets here, and each waits in the kernel until its
-verdict. Nothing passes while this process is dead or stopped, so the harness asks it for a sign of life all the time.
+verdict. Packets to clients are taken away instead, and sent again when they are due. Nothing passes while this process
+is dead or stopped, so the harness asks it for a sign of life all the time.
 
 Commands are JSON lines on stdin, each answered by a line on stdout; the end of stdin ends the process. The copy of a
 packet is sent by a raw socket inside the namespace, marked so that the rules let it pass.
