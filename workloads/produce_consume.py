@@ -6,6 +6,7 @@
   partitions and leaves one alone for a moment after a failure there. So many as ``idempotent_producers`` says send
   idempotently instead, and again and again until ``delivery_timeout_ms`` is over: one operation, several attempts.
   With ``batch_records`` and ``batch_partitions`` a request brings several records, each an operation of its own.
+* Producers ask for the acknowledgements of ``acks`` in turn. Under 0 and 1 a cluster may lose what it acknowledged.
 * Batches are compressed by the codecs of ``compression``. With ``headers``, ``tombstone_percent`` or
   ``null_key_percent`` a reader compares key, value and headers with what the record's number says of them.
 * A consumer follows its share of the partitions from offset 0, one fetch at a time, ``auto.offset.reset=none``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -45,6 +45,8 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     """The most records in a batch. Each is an operation of its own, of the process ``producer-0.1`` and so on."""
     batch_partitions: _Count = 1
     """The most partitions to which a produce request brings a batch. An idempotent producer brings one batch."""
+    acks: Annotated[tuple[Literal[-1, 0, 1], ...], Meta(min_length=1)] = (-1,)
+    """The acknowledgements for which producers ask, in turn; −1 is all of the ISR. Idempotent producers ask for all."""
     compression: Annotated[tuple[CodecName, ...], Meta(min_length=1)] = ("none",)
     """The codecs from which each batch draws."""
     headers: Annotated[int, Meta(ge=0, le=100)] = 0

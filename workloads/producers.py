@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - the type only
-from typing import Any
+from typing import Any, Final
 
 from nemesis.history.events import IDEMPOTENT
 from nemesis.history.recorder import Recorder
@@ -27,6 +27,9 @@ from nemesis.workloads.partitions import KnownPartitions, TopicPartition, partit
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 from nemesis.workloads.record_values import new_record
 
+ALL_REPLICAS: Final = -1
+"""``acks=all``."""
+
 
 @dataclass(slots=True)
 class _Producer:
@@ -35,6 +38,7 @@ class _Producer:
     name: str
     client: KafkaClient
     rng: Random
+    acks: int
     idempotent: IdempotentProducer | None
     recorders: list[Recorder] = field(default_factory=list)
     """One for each record of a request."""
@@ -90,7 +94,8 @@ class Producers:
         idempotent = (
             self._clients.idempotent(client) if index < self._options.idempotent_producers else None
         )
-        producer = _Producer(process, client, rng, idempotent)
+        acks = ALL_REPLICAS if idempotent else self._options.acks[index % len(self._options.acks)]
+        producer = _Producer(process, client, rng, acks, idempotent)
         turn = index
         try:
             while True:
@@ -151,7 +156,8 @@ class Producers:
     ) -> tuple[dict[str, Any], NewRecord]:
         """Return the columns of an operation, and the record that it sends as the batch's ``index``-th."""
         value, self._next_value = self._next_value, self._next_value + 1
-        columns = partition_columns(producer.client, tp) | {"f": "send", "value": value, "acks": -1}
+        columns = partition_columns(producer.client, tp)
+        columns |= {"f": "send", "value": value, "acks": producer.acks}
         key = producer.name
         if self._options.keys:
             columns["key"] = number = producer.rng.randrange(self._options.keys)
@@ -180,7 +186,7 @@ class Producers:
                     tp: build(batch.records, now_ms, codec=batch.codec)
                     for tp, batch in batches.items()
                 },
-                acks=-1,
+                acks=producer.acks,
                 timeout_s=self._clients.timeout_s,
             )
         except KafkaError as error:

@@ -15,8 +15,8 @@ They are walked here, as a small partition is, so findings, their order, and wha
 row group and one cell in a task; of the partition, its suspects.
 
 What it does not speak of, and is walked as a whole: several lives of a topic, compacted logs, histories without final
-reads, asynchronous producers with falling offsets, offsets that lie far apart, and operations that complete otherwise
-than they were invoked or have no number.
+reads, sends under acks 0 or 1, asynchronous producers with falling offsets, offsets that lie far apart, and operations
+that complete otherwise than they were invoked or have no number.
 """
 
 from __future__ import annotations

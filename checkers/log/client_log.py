@@ -21,7 +21,8 @@ acknowledged there or read there by anybody. The order of versions is given: off
 * **nonmonotonic-send**: two sends of one producer, both acknowledged, one after the other, at offsets that do not rise.
 
 What a correct cluster does and is not convicted for: a send whose outcome is unknown (``info``, or no completion)
-may be there or not; acks 0 and 1 promise nothing; a final read that did not reach the high watermark, or asked a
+may be there or not; acks 0 and 1 promise nothing (what the final reads do not have of them is counted, as a number of
+``unseen``); a final read that did not reach the high watermark, or asked a
 broker that was leader no more, or a new leader whose high watermark had not yet caught up, proves nothing about the
 tail (``unknown``); nor does any final read when the cluster had not converged. What a topic held that was deleted need
 not be seen again (``unseen``), whoever deleted it: whether anybody had asked for that is the property ``deletion``.
@@ -155,8 +156,16 @@ class ClientLog(PartitionedCheck[PartitionReport]):
             tail = [*report.tail, *map(excuse, report.unclean_tail)]
             for item in tail:
                 findings[item.property].append(item if converged else _in_doubt(item))
+        weak_sends = sum(report.weak_sends for _, report in summaries)
+        losses = sum(report.permitted_losses for _, report in summaries)
+        weak = {"acks_0_or_1_sends": float(weak_sends), "acks_0_or_1_lost": float(losses)}
         return [
-            conclude(decided, checked=checked[decided.name], findings=findings[decided.name])
+            conclude(
+                decided,
+                checked=checked[decided.name],
+                findings=findings[decided.name],
+                numbers=weak if weak_sends and decided is UNSEEN else None,
+            )
             for decided in self.properties()
         ]
 

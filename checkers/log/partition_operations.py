@@ -66,6 +66,11 @@ class Send:
         """Whether the system promised to keep it at ``offset``."""
         return self.outcome == "ok" and self.acks == ALL_REPLICAS and self.offset >= 0
 
+    @property
+    def promises_nothing(self) -> bool:
+        """Whether it returned without an error under acks 0 or 1, so that the system may lose it."""
+        return self.outcome == "ok" and self.acks in (0, 1)
+
     def complete(self, outcome: str, row: int, time: int, offset: int | None) -> None:
         self.outcome, self.row, self.time = outcome, row, time
         if outcome == "ok" and offset is not None:

@@ -43,6 +43,10 @@ class PartitionReport:
     """The unclean ones."""
     permissions: Permissions = field(default_factory=Permissions)
     checked: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    weak_sends: int = 0
+    """Sends under acks 0 or 1 that returned without an error."""
+    permitted_losses: int = 0
+    """Those of them that the final reads do not have."""
     failed_convergence: bool = False
 
     @classmethod
@@ -121,6 +125,9 @@ def judge(
     for name, items in findings.items():
         kept = report.unclean if operations.unclean and name in LOSSES else report.findings
         kept[name] += items
+    if not was_deleted:
+        report.weak_sends += sum(send.promises_nothing for send in operations.sends)
+        report.permitted_losses += send_anomalies.permitted_losses(operations)
     report.elections += operations.unclean
     tail = report.unclean_tail if operations.unclean else report.tail
     tail += missing.tail

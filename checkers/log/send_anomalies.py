@@ -98,6 +98,25 @@ def unseen(operations: Operations) -> Unseen:
     return Unseen(certain, [], [doubt])
 
 
+def permitted_losses(operations: Operations) -> int:
+    """Count the successful sends under acks 0 or 1 that the final reads do not have; 0 if these decide nothing.
+
+    Not counted is what may have been deleted or superseded instead. An answer under acks 0 has no offset: such a send
+    counts only if nothing was deleted from the beginning of the log.
+    """
+    if operations.doubt[0] is not None:
+        return 0
+    read_values = {value for poll in operations.final_polls for value in poll.values}
+    time = operations.final_reads[-1].time
+    return sum(
+        send.value not in read_values
+        and max(send.offset, 0) >= operations.log_start
+        and not operations.compaction.may_be_gone(send.offset, send.value, time)
+        for send in operations.sends
+        if send.promises_nothing
+    )
+
+
 def vanished(operations: Operations) -> Iterator[Finding]:
     """Yield values that were read at offsets where final reads, which decide something, found the end of the log."""
     last = operations.final_reads[-1] if operations.final_reads else None

@@ -201,6 +201,9 @@ def _follow(rows: Rows, result: Survey) -> _Operations:
     columns = {
         name: rows.segment.columns.stored(name) for name in ("op", "value", "acks", "offset")
     }
+    acks, has_acks = columns["acks"]
+    if (acks[has_acks] >= 0).any():
+        raise Irregular("sends ask for less than acks=all")
     per_process = [np.full(len(words), -1) for _ in range(4)]
     done, answered = np.empty(len(codes), dtype=np.bool_), np.empty(len(codes), dtype=np.int64)
     said = [array for column in columns.values() for array in column]

@@ -98,6 +98,30 @@ class TestLostWrite:
         events = [send(1, 7, "info", offset=0), send(3, 8, acks=1, offset=1)]
         assert result("lost-write", *events, final(20, {0: 5, 1: 6})).verdict == Verdict.VALID
 
+    def test_losses_that_acks_permits_are_counted(self) -> None:
+        sends: list[Said] = [
+            send(1, 7, acks=1, offset=0),
+            send(3, 8, acks=1, offset=1),
+            send(5, 9, acks=0, offset=-1),
+            send(7, 6, "info", acks=1),
+            send(9, 5, offset=1),
+        ]
+        judged = result("unseen", *sends, final(20, {0: 7, 1: 5}))
+        assert (judged.verdict, judged.finding_count) == (Verdict.VALID, 0)
+        assert judged.numbers == {"acks_0_or_1_sends": 3, "acks_0_or_1_lost": 2}
+
+    def test_final_reads_that_decide_nothing_count_no_loss(self) -> None:
+        reads = final(20, {0: 5}, mark=9)
+        judged = result("unseen", send(1, 7, acks=1, offset=1), send(3, 5, offset=0), reads)
+        assert judged.numbers == {"acks_0_or_1_sends": 1, "acks_0_or_1_lost": 0}
+
+    def test_what_retention_may_have_removed_is_not_counted_as_lost(self) -> None:
+        below, unknown = send(1, 7, acks=1, offset=0), send(3, 8, acks=0, offset=-1)
+        reads = final(20, {1: 5})
+        reads[-1].log_start_offset = 1
+        judged = result("unseen", below, unknown, send(5, 5, offset=1), reads)
+        assert judged.numbers == {"acks_0_or_1_sends": 2, "acks_0_or_1_lost": 0}
+
     def test_an_unclean_election_allows_it(self) -> None:
         unclean = broker(2, 9, "leader-elected", leader=2, leader_epoch=1, strategy="unclean", **TP)
         events: list[Said] = [send(3, 7, offset=0), unclean, final(20, {0: 5})]

@@ -58,6 +58,11 @@ LOSSES = ("lost-write", "unseen", "poll-skip")
 
 
 class TestWhatClientsSee:
+    def test_a_superseded_record_is_no_loss_that_acks_permits(self) -> None:
+        superseded = keyed(2, 7, 1, offset=0, acks=1)
+        judged = result("unseen", superseded, keyed(4, 8, 1, offset=1), final(20, {1: 8}))
+        assert judged.numbers == {"acks_0_or_1_sends": 1, "acks_0_or_1_lost": 0}
+
     def test_a_superseded_record_may_be_gone(self) -> None:
         events: list[Said] = [LEADS, MARK, *SUPERSEDED, cleaned(8, 1, 1), final(20, {1: 8, 2: 9})]
         for name in LOSSES:

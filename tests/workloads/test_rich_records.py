@@ -34,12 +34,20 @@ def test_each_record_is_invoked_once_and_completed_once(run: PlanRun) -> None:
     assert all(first == Kind.INVOKE and len(rest) == 1 for first, *rest in kinds.values())
 
 
+def test_losses_that_acks_permits_are_counted(run: PlanRun) -> None:
+    (unseen,) = [result for result in run.outcome.results if result.property == "unseen"]
+    weak = [event for event in sends(run) if event.kind == Kind.OK and event.acks in (0, 1)]
+    assert {event.acks for event in weak} == {0, 1}
+    assert unseen.numbers["acks_0_or_1_sends"] == len(weak)
+
+
 def test_records_of_a_batch_stand_one_after_the_other(run: PlanRun) -> None:
     """Values are numbered in the order of a request, so neighbours of one partition and producer were in one batch."""
     offsets = {
         (event.topic, event.partition, event.value): event.offset
         for event in sends(run)
-        if event.kind == Kind.OK and event.value is not None and event.offset is not None
+        if event.kind == Kind.OK and event.acks != 0
+        if event.value is not None and event.offset is not None
     }
     followed = [
         offset + 1 == offsets[topic, partition, value + 1]
