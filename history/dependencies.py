@@ -1,9 +1,10 @@
 """Functional dependencies between columns of a row group: a reader computes a dependent column instead of decoding it.
 
-In one stretch of a history a process either sends or polls, all sends ask for the same acknowledgements, and a poll
-returns all offsets from its position on. So the process determines ``f``, ``f`` determines ``acks``, and the position
-and the number of values determine ``offsets``. A file records in its footer, for each row group, which of these
-dependencies hold (``nemesis.history.statistics``).
+In one stretch of a history a process either sends or polls, and a poll returns all offsets from its position on. In
+most workloads all sends ask for the same acknowledgements. So the process determines ``f``, ``f`` determines ``acks``,
+and the position and the number of values determine ``offsets``. A file records in its footer, for each row group, which
+of these dependencies hold (``nemesis.history.statistics``); a reader decodes a column whose dependency does not hold,
+as ``acks`` where sends ask for different acknowledgements.
 
 Limit: a column that depends on more than ``MOST_WORDS`` words is not recorded.
 """

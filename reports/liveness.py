@@ -22,7 +22,7 @@ SAID: Final[Mapping[str, str]] = MappingProxyType(
     {
         "without-controller": "no controller",
         "without-leader": "no leader",
-        "unwritable": "produce tried, nothing acknowledged",
+        "unwritable": "acks=all tried, nothing acknowledged",
         "below-min-isr": "ISR below min.insync.replicas",
         "isr-not-full": "ISR not full",
     }

@@ -11,8 +11,8 @@ which stretches are put down (``attribution``).
   process ends.
 * *isr-not-full*: the committed ISR lacks a replica; one that a reassignment is just adding need not be there.
 * *below-min-isr*: the committed ISR is smaller than ``min.insync.replicas``, the topic's own or the brokers'.
-* *unwritable*: clients send to the partition for at least 100 ms and get no acknowledgement, neither under acks=all
-  nor under acks=1.
+* *unwritable*: clients send to the partition with acks=all for at least 100 ms and get no acknowledgement. Sends with
+  acks 0 or 1 count neither as attempts nor as acknowledgements: a leader answers them without the other replicas.
 
 When something happened: the log of ZooKeeper has an order and no comparable time, so a change counts from the moment at
 which a broker first traced its zxid or a later one (the late end of its bracket; the early end may lie anywhere in an

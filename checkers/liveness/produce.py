@@ -1,4 +1,4 @@
-"""When produce was tried and nothing was acknowledged, from clients' sends alone.
+"""When produce with acks=all was tried and nothing was acknowledged, from clients' sends alone.
 
 An attempt lasts from its invocation to its completion; of one that never completed only the invocation counts. Of a
 partition's acknowledgements spans are kept, those that follow each other closely in one, and of the attempts, for each
@@ -23,6 +23,7 @@ OPERATIONS: Final = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})
 SHORTEST_NS: Final = 100_000_000
 """What is shorter is ordinary latency, and clients that look for the new leader."""
 _WITHIN: Final = SHORTEST_NS - 1
+_ALL_REPLICAS: Final = -1
 _FAR: Final = 2**62
 _MANY: Final = 2**15
 
@@ -43,10 +44,10 @@ class Produce:
 
 
 def sends(segment: Segment) -> Mask:
-    """Which rows are of sends that ask for an answer."""
+    """Which rows are of sends with acks=all; a send of an external history without ``acks`` counts as one."""
     is_send = segment.is_kind(*OPERATIONS) & segment.is_word("f", {"send"})
-    wants_an_answer: Mask = segment.numbers("acks", -1) != 0
-    return is_send & wants_an_answer
+    asks_for_all: Mask = segment.numbers("acks", _ALL_REPLICAS) == _ALL_REPLICAS
+    return is_send & asks_for_all
 
 
 def summarise(part: Segment) -> Produce:

@@ -359,14 +359,27 @@ def test_one_long_attempt_is_an_unwritable_stretch_from_the_last_acknowledgement
     assert gaps(result, "unwritable") == [(60 * MS, 900 * MS)]
 
 
-def test_who_does_not_try_or_does_not_ask_for_an_answer_misses_nothing() -> None:
+@pytest.mark.parametrize("acks", [0, 1])
+def test_who_does_not_try_or_asks_for_less_than_all_misses_nothing(acks: int) -> None:
     result = measure(
         sent(0, 5 * MS),
         sent(5000 * MS, 5005 * MS),
-        sent(1000 * MS, 2000 * MS, "info", acks=0, process="producer-1"),
+        sent(1000 * MS, 2000 * MS, "info", acks=acks, process="producer-1"),
         end(9 * SECOND),
     )
     assert total(result, "unwritable").count == 0
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_an_answer_to_less_than_all_does_not_show_that_all_is_served(acks: int) -> None:
+    result = measure(
+        sent(0, 5 * MS),
+        sent(1000 * MS, 2000 * MS, "info"),
+        sent(1400 * MS, 1500 * MS, "ok", acks=acks, process="producer-1"),
+        sent(2900 * MS, 3000 * MS),
+        end(9 * SECOND),
+    )
+    assert gaps(result, "unwritable") == [(1000 * MS, 3000 * MS)]
 
 
 def test_what_is_shorter_than_the_shortest_is_ordinary_latency() -> None:
