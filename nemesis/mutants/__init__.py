@@ -4,7 +4,7 @@ A module tells its story in the docstring (what, where it was fixed, which prope
 ``MUTANT``. ``base`` says what a mutant is (start here). The reference itself never knows of them: a broker
 process that is told to carry a mutant replaces a method when it starts (``nemesis.runtimes.reference_launcher``).
 ``mutant_file`` loads a bug from a file outside the package, ``chosen`` is the bug that a user chose by name or file.
-``generated`` has mutants that chance chooses.
+``generated`` has mutants that chance chooses. ``probe`` counts what a mutant does, ``reach`` does so for planted bugs.
 """
 
 from typing import Final

@@ -34,6 +34,7 @@ MUTANT = Mutant(
             "nemesis.reference.cluster.partition",
             "Partition.check_enough_replicas_reach_offset",
             _at_once,
+            is_comparable=True,
         ),
     ),
 )

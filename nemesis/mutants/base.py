@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from nemesis.mutants.reach import Reach
+
 
 class MutantError(Exception):
     """A mutant is unknown, or what it replaces is gone. Nothing was planted."""
@@ -26,6 +28,9 @@ class Replacement:
     """Dotted path inside the module: ``Partition.leader_high_watermark_candidate``."""
     make: Callable[[Any], Any]
     """Takes the correct attribute, returns the wrong one."""
+    is_comparable: bool = False
+    """Whether both are functions that change nothing and await nothing: then both can be called, and a run counts how
+    often their results differ."""
 
     def resolve(self) -> tuple[Any, str, Any]:
         """Return (owner, name, present value); raises ``MutantError`` when it is not there."""
@@ -39,6 +44,13 @@ class Replacement:
             raise MutantError(
                 f"{self.module} has no {self.attribute}: a mutant has to name an attribute of the present reference"
             ) from None
+
+    def made(self, correct: Any, reach: Reach | None) -> Any:
+        """Return the wrong attribute, counted by ``reach`` if there is one."""
+        wrong = self.make(correct)
+        if reach is None:
+            return wrong
+        return reach.counted(correct, wrong, is_comparable=self.is_comparable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +66,13 @@ class Mutant:
     scenario: str = "partition-controller"
     """Where it is searched: what it breaks has to happen there."""
 
-    def plant(self) -> Callable[[], None]:
+    def plant(self, reach: Reach | None = None) -> Callable[[], None]:
         """Replace every attribute, or none: raises ``MutantError`` before the first is touched. Returns what takes the
-        bug out again.
+        bug out again. ``reach`` counts what the bug does.
         """
         resolved = [(replacement, *replacement.resolve()) for replacement in self.replacements]
         made = [
-            (owner, name, correct, replacement.make(correct))
+            (owner, name, correct, replacement.made(correct, reach))
             for replacement, owner, name, correct in resolved
         ]
         for owner, name, _, wrong in made:
@@ -73,10 +85,11 @@ class Mutant:
         return take_out
 
     @contextmanager
-    def planted(self) -> Iterator[None]:
-        """Carry the bug inside the block only; for simulations, which share a process."""
-        take_out = self.plant()
+    def planted(self) -> Iterator[Reach]:
+        """Carry the bug inside the block only; for simulations, which share a process. Yields what the bug does."""
+        reach = Reach()
+        take_out = self.plant(reach)
         try:
-            yield
+            yield reach
         finally:
             take_out()

@@ -28,6 +28,11 @@ MUTANT = Mutant(
     property="convergence",
     summary="the controller compares brokers by id alone and does not see that one has bounced (KAFKA-7235)",
     replacements=(
-        Replacement("nemesis.reference.controller.cluster_changes", "broker_changes", _by_id_alone),
+        Replacement(
+            "nemesis.reference.controller.cluster_changes",
+            "broker_changes",
+            _by_id_alone,
+            is_comparable=True,
+        ),
     ),
 )

@@ -29,7 +29,10 @@ MUTANT = Mutant(
     summary="a cancelled reassignment keeps the replicas that it was adding (KIP-455)",
     replacements=(
         Replacement(
-            "nemesis.reference.controller.partition_reassignments", "_towards", _to_all_of_them
+            "nemesis.reference.controller.partition_reassignments",
+            "_towards",
+            _to_all_of_them,
+            is_comparable=True,
         ),
     ),
     scenario="reassignment",

@@ -32,6 +32,7 @@ MUTANT = Mutant(
             "nemesis.reference.log.log_cleaner_manager",
             "first_uncleanable_offset",
             _up_to_the_last_segment,
+            is_comparable=True,
         ),
     ),
     scenario="log-compaction",

@@ -31,6 +31,7 @@ MUTANT = Mutant(
             "nemesis.reference.controller.election",
             "offline_partition_leader_election",
             _everybody_is_alive,
+            is_comparable=True,
         ),
     ),
 )

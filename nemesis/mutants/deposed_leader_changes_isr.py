@@ -34,5 +34,9 @@ MUTANT = Mutant(
     name="deposed-leader-changes-isr",
     property="leader-from-isr",
     summary="the controller takes AlterPartition from leaders of old epochs, with old views",
-    replacements=(Replacement("nemesis.reference.controller.isr_changes", "decide", _unfenced),),
+    replacements=(
+        Replacement(
+            "nemesis.reference.controller.isr_changes", "decide", _unfenced, is_comparable=True
+        ),
+    ),
 )

@@ -31,6 +31,7 @@ MUTANT = Mutant(
             "nemesis.reference.log.producer_state_manager",
             "ProducerStateManager.replicated",
             _learn_nothing,
+            is_comparable=True,
         ),
     ),
     scenario="idempotent-producers",

@@ -24,7 +24,12 @@ MUTANT = Mutant(
     property="no-truncation-below-hw",
     summary="a replica that moves to another log directory goes over before its log is copied",
     replacements=(
-        Replacement("nemesis.reference.cluster.local_replica", "has_caught_up", _anything),
+        Replacement(
+            "nemesis.reference.cluster.local_replica",
+            "has_caught_up",
+            _anything,
+            is_comparable=True,
+        ),
     ),
     scenario="log-dirs",
 )

@@ -30,6 +30,7 @@ MUTANT = Mutant(
             "nemesis.reference.cluster.partition",
             "Partition.leader_high_watermark_candidate",
             _own_end,
+            is_comparable=True,
         ),
     ),
 )

@@ -22,6 +22,8 @@ MUTANT = Mutant(
     name="hw-unbounded",
     property="hw-within-log",
     summary="a high watermark is not bounded by the end of the replica's own log",
-    replacements=(Replacement("nemesis.reference.log.log", "Log._clamped", _as_it_is),),
+    replacements=(
+        Replacement("nemesis.reference.log.log", "Log._clamped", _as_it_is, is_comparable=True),
+    ),
     scenario="disk-faults",
 )

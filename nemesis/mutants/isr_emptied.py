@@ -27,6 +27,11 @@ MUTANT = Mutant(
     property="leader-from-isr",
     summary="the last member of an ISR is removed when it dies, too (KAFKA-708)",
     replacements=(
-        Replacement("nemesis.reference.controller.election", "remove_from_isr", _the_last_one_too),
+        Replacement(
+            "nemesis.reference.controller.election",
+            "remove_from_isr",
+            _the_last_one_too,
+            is_comparable=True,
+        ),
     ),
 )

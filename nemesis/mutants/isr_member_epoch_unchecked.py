@@ -28,7 +28,10 @@ MUTANT = Mutant(
     summary="a replica joins the ISR for what its previous life had (KAFKA-14617, KIP-903)",
     replacements=(
         Replacement(
-            "nemesis.reference.controller.alter_partition", "_is_eligible", _any_incarnation
+            "nemesis.reference.controller.alter_partition",
+            "_is_eligible",
+            _any_incarnation,
+            is_comparable=True,
         ),
     ),
 )

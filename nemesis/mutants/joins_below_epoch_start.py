@@ -30,6 +30,7 @@ MUTANT = Mutant(
             "nemesis.reference.cluster.partition",
             "Partition.is_follower_in_sync",
             _high_watermark_alone,
+            is_comparable=True,
         ),
     ),
 )

@@ -29,6 +29,11 @@ MUTANT = Mutant(
     property="leader-epoch-grows",
     summary="an election writes the new leader with the old leader epoch",
     replacements=(
-        Replacement("nemesis.reference.controller.election", "new_leader_and_isr", _same_epoch),
+        Replacement(
+            "nemesis.reference.controller.election",
+            "new_leader_and_isr",
+            _same_epoch,
+            is_comparable=True,
+        ),
     ),
 )

@@ -33,6 +33,7 @@ MUTANT = Mutant(
             "nemesis.reference.controller.election",
             "controlled_shutdown_leader_election",
             _whoever_leaves,
+            is_comparable=True,
         ),
     ),
 )

@@ -36,6 +36,7 @@ MUTANT = Mutant(
             "nemesis.reference.cluster.partition",
             "Partition.leader_high_watermark_candidate",
             _proposed_only,
+            is_comparable=True,
         ),
     ),
 )

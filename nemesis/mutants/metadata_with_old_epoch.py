@@ -29,6 +29,7 @@ MUTANT = Mutant(
             "nemesis.reference.controller.controller_broker_request_batch",
             "UpdateMetadataPartitionState",
             _epoch_before,
+            is_comparable=True,
         ),
     ),
 )

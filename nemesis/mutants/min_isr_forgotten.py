@@ -22,7 +22,10 @@ MUTANT = Mutant(
     summary="min.insync.replicas counts as 1",
     replacements=(
         Replacement(
-            "nemesis.reference.cluster.partition", "Partition.effective_min_isr", _one_replica
+            "nemesis.reference.cluster.partition",
+            "Partition.effective_min_isr",
+            _one_replica,
+            is_comparable=True,
         ),
     ),
 )

@@ -26,6 +26,7 @@ MUTANT = Mutant(
             "nemesis.reference.controller.replica_leader_elections",
             "ReplicaLeaderElections._needs_election",
             _always,
+            is_comparable=True,
         ),
     ),
     scenario="reassignment",

@@ -31,6 +31,7 @@ MUTANT = Mutant(
             "nemesis.reference.server.replica_manager",
             "ReplicaManager.is_stale_broker_epoch",
             _never_stale,
+            is_comparable=True,
         ),
     ),
 )

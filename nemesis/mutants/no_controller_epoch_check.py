@@ -32,6 +32,7 @@ MUTANT = Mutant(
             "nemesis.reference.server.replica_manager",
             "ReplicaManager.is_stale_controller_epoch",
             _never_stale,
+            is_comparable=True,
         ),
     ),
 )

@@ -34,7 +34,10 @@ MUTANT = Mutant(
     scenario="reassignment",
     replacements=(
         Replacement(
-            "nemesis.reference.controller.election", "preferred_replica_leader_election", _if_alive
+            "nemesis.reference.controller.election",
+            "preferred_replica_leader_election",
+            _if_alive,
+            is_comparable=True,
         ),
     ),
 )

@@ -27,7 +27,12 @@ MUTANT = Mutant(
     property="duplicate",
     summary="a broker that starts forgets the producers in its snapshots, and appends again what is sent again",
     replacements=(
-        Replacement("nemesis.reference.log.producer_state_manager", "decode_snapshot", _empty),
+        Replacement(
+            "nemesis.reference.log.producer_state_manager",
+            "decode_snapshot",
+            _empty,
+            is_comparable=True,
+        ),
     ),
     scenario="idempotent-producers",
 )

@@ -31,6 +31,7 @@ MUTANT = Mutant(
             "nemesis.reference.server.replica_fetcher_thread",
             "ReplicaFetcherThread.initial_truncation_offset",
             _to_high_watermark,
+            is_comparable=True,
         ),
     ),
 )

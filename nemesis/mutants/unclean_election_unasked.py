@@ -30,6 +30,7 @@ MUTANT = Mutant(
             "nemesis.reference.controller.leader_elections",
             "LeaderElections._allows_unclean",
             _always,
+            is_comparable=True,
         ),
     ),
 )

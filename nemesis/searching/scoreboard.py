@@ -8,7 +8,7 @@ nothing, and seeds in doubt acquit nobody.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -19,9 +19,14 @@ from nemesis.history.run_directory import RunDirectory
 from nemesis.mutants import Mutant
 from nemesis.mutants.chosen import ChosenMutant
 from nemesis.searching.explore.exploration import Exploration
+from nemesis.searching.explore.mutant_reach import ReachSummary, summed
 from nemesis.searching.explore.tally import Tally
 from nemesis.searching.shrink import Size
 
+COLUMNS: Final = (
+    "bug", "property named for it", "caught by", "scenario", "seeds to detect", "reached", "acted", "faults",
+    "operations", "story",
+)  # fmt: skip
 BROKEN_BY_NO_BUG: Final = frozenset({"fault-effect", "liveness"})
 """Of the harness itself, or only measured: no bug of a system under test can break these."""
 
@@ -51,6 +56,8 @@ class Score:
     """Why that is not ``valid``, findings aside."""
     scenario: str = ""
     """Where it was searched."""
+    reach: ReachSummary | None = None
+    """What the bug did in all the seeds; None: the unmodified reference."""
     mutant_file: str | None = None
     """The path of the file that the bug is from; None: it is one of ``nemesis.mutants``."""
 
@@ -109,6 +116,7 @@ def score(
         verdict=tally.verdict,
         doubts=tuple(tally.why_unknown()),
         scenario=planted.scenario.name,
+        reach=None if chosen is None else summed(tally.reaches.values()),
         mutant_file=None if chosen is None or chosen.file is None else chosen.file.path,
     ), tally
 
@@ -129,6 +137,7 @@ def rows(scores: Iterable[Score]) -> list[dict[str, Any]]:
             "crashed": score_of_bug.crashed,
             "verdict": score_of_bug.verdict.value,
             "doubts": list(score_of_bug.doubts),
+            "reach": None if score_of_bug.reach is None else asdict(score_of_bug.reach),
             "simulated_s": round(score_of_bug.simulated_s, 3),
             "run": score_of_bug.run,
             "faults": None if score_of_bug.size is None else score_of_bug.size.faults,
@@ -147,7 +156,8 @@ def in_words(score_of_bug: Score) -> str:
     name += "" if file is None else f" (from {file})"
     if score_of_bug.seeds_to_detect is None:
         others = f"; {', '.join(score_of_bug.caught_by)} broke" if score_of_bug.caught_by else ""
-        return f"{name}: NOT CAUGHT by {score_of_bug.mutant.property} in {score_of_bug.seeds} seeds{others}"
+        why = "" if score_of_bug.reach is None else f"; {_why_missed(score_of_bug.reach)}"
+        return f"{name}: NOT CAUGHT by {score_of_bug.mutant.property} in {score_of_bug.seeds} seeds{why}{others}"
     size = score_of_bug.size
     smallest = f", {size.faults} faults and {size.operations} operations" if size else ""
     return f"{name}: caught by {', '.join(score_of_bug.caught_by)} at seed {score_of_bug.first_seed}{smallest}"
@@ -162,9 +172,11 @@ def markdown(scores: Iterable[Score], *, command: str) -> str:
         f"Written by `{command}`. Each planted bug (`nemesis/mutants/`) is searched for in simulation, seed after",
         "seed, until the property named for it breaks; then the run of that seed is shrunk while the same property",
         "stays broken (–: it was left as it was). Findings of other properties on the way are named too.",
+        "*Reached* and *acted*: in how many of these seeds the replaced code ran, and in how many it gave another",
+        "result than the correct code (–: not counted).",
         "",
-        "| bug | property named for it | caught by | scenario | seeds to detect | faults | operations | story |",
-        "|---|---|---|---|---|---|---|---|",
+        f"| {' | '.join(COLUMNS)} |",
+        "|---" * len(COLUMNS) + "|",
         *(_row(score_of_bug) for score_of_bug in listed if score_of_bug.mutant is not None),
         "",
     ]
@@ -225,11 +237,30 @@ def _row(score_of_bug: Score) -> str:
         ", ".join(score_of_bug.caught_by) or "nobody",
         score_of_bug.scenario,
         detected,
+        *_reach_cells(score_of_bug.reach),
         str(faults),
         str(operations),
         score_of_bug.mutant.summary,
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _why_missed(reach: ReachSummary) -> str:
+    """Return whether the bug was never reached, or acted and no property saw it, as far as it is known."""
+    if reach.is_never_reached:
+        return f"NOT REACHED: the code that it replaces never ran in {reach.seeds} seeds"
+    return f"NOT SEEN: {reach}" if reach.acted is not None and reach.acted.times else str(reach)
+
+
+def _reach_cells(reach: ReachSummary | None) -> tuple[str, str]:
+    """Return the cells *reached* and *acted*."""
+    if reach is None:
+        return "–", "–"
+    reached, acted = (
+        "–" if occurrences is None else f"{occurrences.seeds} of {reach.seeds}"
+        for occurrences in (reach.reached, reach.acted)
+    )
+    return reached, acted
 
 
 def _reference(score_of_bug: Score) -> str:

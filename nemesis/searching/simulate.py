@@ -21,6 +21,7 @@ from nemesis.history.ingest import ingest
 from nemesis.history.memory import history_of
 from nemesis.history.run_directory import RunDirectory
 from nemesis.judging.judge import only
+from nemesis.mutants.reach import ReachCounts
 from nemesis.running.run_directories import create_run_directory
 from nemesis.running.simulated.run import Simulation, trace_hash
 from nemesis.running.simulated.specification import SimulationSpec
@@ -46,6 +47,8 @@ class SimulationResult:
     deviations: int
     """Turns that were late."""
     virtual_s: float
+    reach: ReachCounts | None
+    """Of the planted bug; None: the run had none."""
     real_s: float
     """Of which the check took ``outcome.seconds``."""
 
@@ -77,6 +80,7 @@ def simulate(spec: SimulationSpec) -> SimulationResult:
         node_errors=tuple(simulation.logs.errors),
         deviations=simulation.loop.deviations,
         virtual_s=simulation.loop.time(),
+        reach=None if simulation.reach is None else simulation.reach.counts(),
         real_s=time.perf_counter() - started,
     )
 

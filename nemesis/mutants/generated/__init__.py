@@ -8,5 +8,6 @@ They measure what the harness finds without a hint: the mutation score (``nemesi
 * ``draw``        all mutants of some modules, and a draw by seed
 * ``planting``    a mutant becomes the code of this process
 * ``line_coverage``   which statements a run of the unmodified reference executes
-* ``probe``       counts at the changed code: did it run, would the original have done something else
+
+``nemesis.mutants.probe`` counts at the changed code: did it run, would the original have done something else.
 """

@@ -21,9 +21,9 @@ from typing import Final
 
 from nemesis.mutants.base import MutantError
 from nemesis.mutants.generated.mutation import Mutation
-from nemesis.mutants.generated.probe import NAME, Probe
 from nemesis.mutants.generated.sources import ROOT, import_name, module_names, tree_of
 from nemesis.mutants.generated.trees import copied
+from nemesis.mutants.probe import NAME, Probe
 
 KIND: Final = (
     inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import EllipsisType
 from typing import Final, TypeVar
 
-from nemesis.mutants.generated.probe import NAME
+from nemesis.mutants.probe import NAME
 
 Node = TypeVar("Node", bound=ast.AST)
 

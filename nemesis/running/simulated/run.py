@@ -16,6 +16,7 @@ import msgspec
 
 from nemesis.history.events import Kind
 from nemesis.history.run_directory import RunDirectory
+from nemesis.mutants.reach import Reach
 from nemesis.running.lateness import no_load
 from nemesis.running.progress import Status
 from nemesis.running.run import Run
@@ -52,6 +53,7 @@ class Simulation:
         self.record = MemoryRecord(self.loop.clock_ns, observer)
         self.permits = Permits(spec)
         self.logs = NodeLogs(logging.ERROR)
+        self.reach: Reach | None = None
 
     def execute(self, log_level: int = logging.ERROR) -> None:
         """Run it on virtual time; blocks. Raises ``HarnessError`` or ``RuntimeFailure`` when the harness fails.
@@ -59,9 +61,9 @@ class Simulation:
         What nodes print from ``log_level`` on is in ``logs`` afterwards.
         """
         spec = self._spec
-        planted = nullcontext() if spec.mutant is None else spec.mutant.load().planted()
+        planted = nullcontext(None) if spec.mutant is None else spec.mutant.load().planted()
         try:
-            with planted, node_logs(log_level) as self.logs, real_world_forbidden():
+            with planted as self.reach, node_logs(log_level) as self.logs, real_world_forbidden():
                 runtime = SimulationRuntime(runtime_config(spec), self.loop, self.record)
                 run = Run(
                     self.record,

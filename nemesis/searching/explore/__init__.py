@@ -8,5 +8,6 @@
 * ``codecs``        one seed with both codecs: the simulator's check of itself
 * ``coverage``, ``coverage_counts``   what runs reached, and how often
 * ``tally``, ``display``   findings by property and a verdict; what the user sees
+* ``mutant_reach``  whether a planted bug was reached and acted
 * ``crashes``       what is known of crashed seeds
 """

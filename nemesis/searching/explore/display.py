@@ -9,6 +9,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from nemesis.searching.explore.mutant_reach import summed
 from nemesis.searching.explore.tally import FoundProperty, Tally
 from nemesis.support.live_display import LiveDisplay
 
@@ -71,6 +72,8 @@ def summary(
         f"{tally.done} of {tally.asked} seeds in {tally.elapsed_s:.0f} s: {_speed(tally)}, "
         f"{per_worker:.1f} on each worker; {tally.events:,} events"
     )
+    if tally.reaches:
+        yield f"planted bug: {summed(tally.reaches.values())}"
     if tally.codecs_compared:
         same = tally.codecs_compared - len(tally.mismatches)
         yield f"codec: {same} of {tally.codecs_compared} seeds gave the same trace with the real one"

@@ -16,6 +16,7 @@ from nemesis.checkers.faults import FAULT_EFFECT
 from nemesis.checkers.framework.model import Finding, Outcome, Verdict
 from nemesis.history.errors import HistoryError
 from nemesis.history.events import Event, Kind
+from nemesis.mutants.reach import ReachCounts
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.searching.explore.coverage import measure
 from nemesis.searching.explore.coverage_counts import Coverage
@@ -86,6 +87,8 @@ class SeedReport(msgspec.Struct, frozen=True, kw_only=True):
     virtual_s: float
     real_s: float
     coverage: Coverage
+    reach: ReachCounts | None = None
+    """Of the planted bug; None: there was none."""
     run: str | None = None
     """Where the run is kept."""
     not_kept: str | None = None
@@ -121,6 +124,7 @@ def run_seed(task: SeedTask) -> SeedReport:
         virtual_s=simulated.virtual_s,
         real_s=simulated.real_s,
         coverage=coverage,
+        reach=simulated.reach,
         run=run,
         not_kept=not_kept,
     )

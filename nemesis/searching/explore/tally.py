@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import msgspec
 
 from nemesis.checkers.faults import MAX_SKIPPED_SHARE
 from nemesis.checkers.framework.model import Verdict
+from nemesis.mutants.reach import ReachCounts
 from nemesis.searching.explore.codecs import CodecReport
 from nemesis.searching.explore.coverage_counts import Coverage
 from nemesis.searching.explore.crashes import Crash
@@ -83,6 +84,8 @@ class Tally:
     """Of the trace of each seed: equal in two explorations of the same seeds with the same options."""
     faults: dict[str, FaultCount] = field(default_factory=dict)
     """By kind of fault."""
+    reaches: dict[int, ReachCounts] = field(default_factory=dict)
+    """What the planted bug did, by seed; empty without a bug."""
     coverage: Coverage = field(default_factory=Coverage)
     events: int = 0
     deviations: int = 0
@@ -113,6 +116,8 @@ class Tally:
         self.observed_by.update({name: int(count > 0) for name, count in report.checked.items()})
         for kind, count in report.faults.items():
             self.faults[kind] = self.faults.get(kind, FaultCount(due=0, skipped=0)) + count
+        if report.reach is not None:
+            self.reaches[report.seed] = report.reach
         self.coverage = self.coverage.combine(report.coverage)
         self.events += report.events
         self.deviations += report.deviations
@@ -242,6 +247,9 @@ class Tally:
                 for name, count in self.checked.items()
             },
             "hashes": {str(seed): self.hashes[seed] for seed in sorted(self.hashes)},
+            "mutant_reach": {
+                str(seed): asdict(self.reaches[seed]) for seed in sorted(self.reaches)
+            },
             "coverage": msgspec.to_builtins(self.coverage),
             "faults": msgspec.to_builtins(self.faults),
             "events": self.events,

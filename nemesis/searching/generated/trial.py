@@ -17,7 +17,7 @@ from nemesis.checkers.exceptions import NO_UNFORESEEN_EXCEPTION
 from nemesis.mutants.generated.line_coverage import recorded_lines
 from nemesis.mutants.generated.mutation import Mutation
 from nemesis.mutants.generated.planting import planted
-from nemesis.mutants.generated.probe import Probe
+from nemesis.mutants.probe import Probe
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios.scenario import Scenario
 from nemesis.searching.explore.seed import broken, doubts

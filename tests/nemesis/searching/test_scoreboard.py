@@ -11,6 +11,7 @@ import pytest
 from nemesis.checkers import CHECKERS
 from nemesis.checkers.framework.model import Verdict
 from nemesis.mutants import MUTANTS
+from nemesis.searching.explore.mutant_reach import Occurrences, ReachSummary
 from nemesis.searching.scoreboard import BROKEN_BY_NO_BUG, Score, in_words, markdown, rows
 from nemesis.searching.shrink import Size
 
@@ -27,6 +28,7 @@ CAUGHT = Score(
     size=Size(faults=2, operations=5, seconds=20.0, deviations=0),
     verdict=Verdict.INVALID,
     scenario="topics",
+    reach=ReachSummary(seeds=4, reached=Occurrences(4, 90), acted=Occurrences(2, 3)),
 )
 MISSED = replace(
     CAUGHT,
@@ -37,8 +39,9 @@ MISSED = replace(
     run=None,
     size=None,
     verdict=Verdict.VALID,
+    reach=ReachSummary(seeds=4, reached=Occurrences(1, 9), acted=None),
 )
-REFERENCE = replace(MISSED, mutant=None)
+REFERENCE = replace(MISSED, mutant=None, reach=None)
 
 
 def test_a_bug_must_be_caught_by_the_property_named_for_it() -> None:
@@ -68,16 +71,32 @@ def test_a_page_tells_of_every_bug_and_of_the_reference() -> None:
     other = replace(CAUGHT, size=Size(faults=4, operations=10, seconds=20.0, deviations=0))
     page = markdown([CAUGHT, other, MISSED, REFERENCE], command="nemesis mutants")
     assert "Written by `nemesis mutants`." in page
-    assert (
-        f"| `truncate-to-hw` | {MUTANT.property} | {MUTANT.property}, lost-write | topics | 3 (seed 3) | 2 | 5 |"
-        in page
-    )
-    assert "| nobody | topics | **not caught** in 200 | – | – |" in page
+    caught_by = f"{MUTANT.property} | {MUTANT.property}, lost-write"
+    counts = "3 (seed 3) | 4 of 4 | 2 of 4 | 2 | 5"
+    assert f"| `truncate-to-hw` | {caught_by} | topics | {counts} |" in page
+    assert "| nobody | topics | **not caught** in 200 | 1 of 4 | – | – | – |" in page
     assert "3 faults, 7.5 client operations." in page
     assert "The unmodified reference, 200 seeds, 320 simulated seconds: no finding." in page
     assert "by lost-write**" in markdown(
         [replace(REFERENCE, caught_by=("lost-write",))], command=""
     )
+
+
+@pytest.mark.parametrize(
+    ("reached", "acted", "words"),
+    [
+        (Occurrences(0, 0), None, "; NOT REACHED: the code that it replaces never ran in 4 seeds"),
+        (Occurrences(2, 9), Occurrences(1, 3), "; NOT SEEN: reached 9 times in 2 of 4 seeds; acted 3 "),
+        (Occurrences(2, 9), Occurrences(0, 0), "seeds; reached 9 times in 2 of 4 seeds; it never acted"),
+        (Occurrences(2, 9), None, "seeds; reached 9 times in 2 of 4 seeds; whether it acted is not"),
+        (None, None, "seeds; whether it was reached is not counted"),
+    ],
+)  # fmt: skip
+def test_a_missed_bug_was_not_reached_or_not_seen(
+    reached: Occurrences | None, acted: Occurrences | None, words: str
+) -> None:
+    missed = replace(MISSED, reach=ReachSummary(seeds=4, reached=reached, acted=acted))
+    assert words in in_words(missed)
 
 
 def test_people_and_machines_are_told_the_same() -> None:
@@ -93,6 +112,8 @@ def test_people_and_machines_are_told_the_same() -> None:
     )
     assert reported[2]["mutant"] is None
     assert reported[0]["scenario"] == "topics"
+    assert reported[0]["reach"]["acted"] == {"seeds": 2, "times": 3}
+    assert reported[2]["reach"] is None
 
 
 def test_the_page_says_what_each_property_has_caught() -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from nemesis.mutants.generated.mutation import Change
-from nemesis.mutants.generated.probe import Probe
 from nemesis.mutants.generated.sources import Function
 from nemesis.mutants.generated.trees import constant, copied, is_pure, probe_call
+from nemesis.mutants.probe import Probe
 
 BOUNDARIES: Final[Mapping[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Lt: ast.LtE,

@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterator
 
 from nemesis.mutants.generated.mutation import Change
-from nemesis.mutants.generated.probe import Probe
 from nemesis.mutants.generated.sources import Function
 from nemesis.mutants.generated.trees import constant, copied, probe_call
+from nemesis.mutants.probe import Probe
 
 EXITS = ast.Return | ast.Raise | ast.Continue | ast.Break
 

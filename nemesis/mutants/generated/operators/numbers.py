@@ -9,9 +9,9 @@ from typing import Final
 
 from nemesis.mutants.generated.mutation import Change
 from nemesis.mutants.generated.operators.name_types import types_of
-from nemesis.mutants.generated.probe import Probe
 from nemesis.mutants.generated.sources import Function
 from nemesis.mutants.generated.trees import constant, copied, probe_call
+from nemesis.mutants.probe import Probe
 
 STEPS: Final = (1, -1)
 LARGEST_CONSTANT: Final = 100

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from nemesis.mutants.generated.mutation import Change
-from nemesis.mutants.generated.probe import Probe
 from nemesis.mutants.generated.sources import Function
 from nemesis.mutants.generated.trees import (
     attributes_loaded,
@@ -23,6 +22,7 @@ from nemesis.mutants.generated.trees import (
     probe_call,
     sequence,
 )
+from nemesis.mutants.probe import Probe
 
 SIMPLE = ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from nemesis.mutants.generated.mutation import Change
-from nemesis.mutants.generated.probe import Probe
 from nemesis.mutants.generated.sources import Function
 from nemesis.mutants.generated.trees import (
     attributes_stored,
@@ -22,6 +21,7 @@ from nemesis.mutants.generated.trees import (
     probe_call,
     sequence,
 )
+from nemesis.mutants.probe import Probe
 
 VALUE: Final = "_nemesis_stale"
 NESTED: Final = (

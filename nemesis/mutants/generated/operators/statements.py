@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from nemesis.mutants.generated.mutation import Change
-from nemesis.mutants.generated.probe import Probe
 from nemesis.mutants.generated.sources import Function
 from nemesis.mutants.generated.trees import (
     constant,
@@ -21,6 +20,7 @@ from nemesis.mutants.generated.trees import (
     loaded,
     probe_call,
 )
+from nemesis.mutants.probe import Probe
 
 RESETS: Final = frozenset({"clear", "reset", "cancel"})
 REMOVALS: Final = frozenset({"discard", "remove", "pop"})

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from nemesis.mutants.generated.mutation import Change
 from nemesis.mutants.generated.operators.name_types import is_unspecific, types_of
-from nemesis.mutants.generated.probe import Probe
 from nemesis.mutants.generated.sources import Function
 from nemesis.mutants.generated.trees import copied, is_chain, probe_call
+from nemesis.mutants.probe import Probe
 
 
 def wrong_variables(function: Function) -> Iterator[Change]:

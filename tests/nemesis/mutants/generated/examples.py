@@ -9,9 +9,9 @@ from typing import Any
 
 from nemesis.mutants.generated.mutation import Change
 from nemesis.mutants.generated.operators import OPERATORS
-from nemesis.mutants.generated.probe import NAME, Probe
 from nemesis.mutants.generated.sources import functions
 from nemesis.mutants.generated.trees import copied
+from nemesis.mutants.probe import NAME, Probe
 
 
 @dataclass(frozen=True)

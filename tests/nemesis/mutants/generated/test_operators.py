@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nemesis.mutants.generated.probe import Probe
+from nemesis.mutants.probe import Probe
 from tests.nemesis.mutants.generated.examples import example, mutants
 
 LESS = "def f(a, b):\n    return a < b\n"

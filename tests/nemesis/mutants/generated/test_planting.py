@@ -16,8 +16,8 @@ from nemesis.mutants.generated.draw import all_mutations, drawn, mutations_of
 from nemesis.mutants.generated.line_coverage import recorded_lines
 from nemesis.mutants.generated.mutation import Mutation
 from nemesis.mutants.generated.planting import functions_by_code, is_plantable, planted
-from nemesis.mutants.generated.probe import NAME, Probe
 from nemesis.mutants.generated.sources import COLUMNS, functions, import_name, position
+from nemesis.mutants.probe import NAME, Probe
 from nemesis.reference.controller import election
 from nemesis.reference.log import log_retention
 from nemesis.reference.model import LeaderAndIsr

@@ -96,6 +96,7 @@ def simulated(*details: str | None) -> SimulationResult:
         issued=(),
         node_errors=(),
         deviations=0,
+        reach=None,
         virtual_s=0.0,
         real_s=0.0,
     )

@@ -64,7 +64,7 @@ def test_a_process_that_takes_too_much_memory_is_ended() -> None:
 
 
 def test_flags_survive_the_process_that_set_them() -> None:
-    from nemesis.mutants.generated.probe import Probe
+    from nemesis.mutants.probe import Probe
 
     flags = Flags()
 

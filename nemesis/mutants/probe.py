@@ -1,4 +1,4 @@
-"""Counts at the changed code whether it ran, and whether the original would have done something else.
+"""Counts at the changed code of a mutant whether it ran, and whether the original would have done something else.
 
 Generated code calls the one ``Probe`` of its process. Each method does what the mutant does and compares that with what
 the original would have done. Operands are evaluated once, in the original sequence, and nothing waits: a method changes
@@ -58,6 +58,10 @@ class Probe:
         self._differences += differs
         if is_first or self.reached == 1:
             self._note(self)
+
+    def ran(self) -> None:
+        """The changed code runs; whether it does something else is not known."""
+        self._count(differs=False)
 
     # Values
 
