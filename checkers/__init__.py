@@ -17,11 +17,13 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``possible``, ``administered``   their models: the states that are possible after the known operations
 * ``exceptions``       no broker raises an exception that it does not foresee
 * ``convergence``, ``liveness``    whether the cluster recovered, and in time; how long what was missing
+* ``causes``           what stopped a partition: the chain from its last write to the step that never came
 * ``faults``           whether the faults had an effect
 * ``linearizable``     registers, mutexes, sets, queues of any system's histories
 * ``cycles``           transactions of any system's histories: dependency cycles
 * ``foreign``          which checks judge another system's history, by its workload
 * ``end_state``, ``assignments``, ``znodes``   rows that several checks share: the end, replicas, transactions
+* ``zxid_times``    when ZooKeeper's transactions had certainly happened
 * ``addressed``    the brokers to which a controller had sent a request before it wrote
 * ``unclean``, ``read_after``      whether an unclean election was permitted when its controller read the settings
 * ``power_cuts``       when a broker lost what it had not synced

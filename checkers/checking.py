@@ -9,10 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from nemesis.checkers.explain import explain
+from nemesis.checkers.causes.surroundings import Wanted, surroundings
+from nemesis.checkers.explain import case_of, explain
 from nemesis.checkers.faults_in_force import FaultsInForce
 from nemesis.checkers.framework.engine import Engine, run_checks
 from nemesis.checkers.framework.fold import WORST_FIRST
@@ -21,6 +23,19 @@ from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.framework.segment import PROOF_ROW
 from nemesis.history.reader import History, open_history
 from nemesis.history.spark import context
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+
+class NamedCause(NamedTuple):
+    """The sentences that name the cause of a finding, and the whole events that they are about."""
+
+    sentences: tuple[str, ...] = ()
+    events: tuple[dict[str, Any], ...] = ()
+
+
+_NO_CAUSE: Final = NamedCause()
 
 
 def check(
@@ -39,7 +54,8 @@ def check(
     opened = history if isinstance(history, History) else open_history(history)
     spark = context(spark_master) if engine == "spark" else None
     decided = {declared.name: declared for checker in checkers for declared in checker.properties()}
-    results = _explain(opened, run_checks(opened.row_groups, checkers, spark), decided)
+    checked = run_checks(opened.row_groups, checkers, spark)
+    results = _explain(opened, checked, decided, spark)
     verdicts = [result.verdict for result in results]
     verdicts += [Verdict.UNKNOWN] * len(opened.problems)
     return Outcome(
@@ -53,33 +69,66 @@ def check(
 
 
 def _explain(
-    history: History, results: list[Result], decided: Mapping[str, Property]
+    history: History,
+    results: list[Result],
+    decided: Mapping[str, Property],
+    spark: SparkContext | None,
 ) -> list[Result]:
     """Replace row numbers by whole events, and add the faults in force and the steps of the proof."""
-    rows = {
-        event[PROOF_ROW]
-        for result in results
-        for finding in result.findings
-        for event in finding.events
-        if PROOF_ROW in event
-    }
-    if not any(result.findings for result in results):
+    findings = [finding for result in results for finding in result.findings]
+    if not findings:
         return results
-    events = history.rows(rows)
+    events = history.rows(_rows_of(event for finding in findings for event in finding.events))
     faults = FaultsInForce.of(history)
 
-    def explained(finding: Finding) -> Finding:
+    def completed(finding: Finding) -> Finding:
         proof = tuple(events.get(event.get(PROOF_ROW, -1), event) for event in finding.events)
         in_force = finding.faults or faults.during(proof)
-        complete = msgspec.structs.replace(finding, events=proof, faults=in_force)
-        return msgspec.structs.replace(
-            complete, steps=explain(complete, decided.get(finding.property))
-        )
+        return msgspec.structs.replace(finding, events=proof, faults=in_force)
+
+    complete = [tuple(map(completed, result.findings)) for result in results]
+    causes = _causes(history, [finding for each in complete for finding in each], decided, spark)
+
+    def explained(finding: Finding) -> Finding:
+        property_of_finding = decided.get(finding.property)
+        cause = causes.get(id(finding), _NO_CAUSE)
+        steps = explain(finding, property_of_finding, cause.sentences)
+        return msgspec.structs.replace(finding, causes=cause.events, steps=steps)
 
     return [
-        msgspec.structs.replace(result, findings=_by_time(map(explained, result.findings)))
-        for result in results
+        msgspec.structs.replace(result, findings=_by_time(map(explained, each)))
+        for result, each in zip(results, complete, strict=True)
     ]
+
+
+def _causes(
+    history: History,
+    findings: Sequence[Finding],
+    decided: Mapping[str, Property],
+    spark: SparkContext | None,
+) -> dict[int, NamedCause]:
+    """Return the causes by the identity of their findings; only violations of properties that name one have one."""
+    sought = [
+        (finding, seek)
+        for finding in findings
+        if finding.verdict is Verdict.INVALID
+        and finding.property in decided
+        and (seek := decided[finding.property].cause) is not None
+    ]
+    if not sought:
+        return {}
+    cases = [(case_of(finding), seek) for finding, seek in sought]
+    rows = surroundings(history.row_groups, Wanted.of(case for case, _ in cases), spark)
+    causes = [seek(case, rows) for case, seek in cases]
+    events = history.rows({row for cause in causes for row in cause.rows})
+    return {
+        id(finding): NamedCause(cause.sentences, tuple(events[row] for row in cause.rows))
+        for (finding, _), cause in zip(sought, causes, strict=True)
+    }
+
+
+def _rows_of(events: Iterable[Mapping[str, Any]]) -> set[int]:
+    return {event[PROOF_ROW] for event in events if PROOF_ROW in event}
 
 
 def _by_time(findings: Iterable[Finding]) -> tuple[Finding, ...]:

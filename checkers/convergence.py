@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Final
 
 from nemesis.checkers.breaks import ends as breaks
+from nemesis.checkers.causes import find
 from nemesis.checkers.explain import ends
 from nemesis.checkers.explain.words import HARNESS
 from nemesis.checkers.framework.event_list import EventListCheck, Row, succeeded
@@ -113,5 +114,6 @@ CONVERGENCE: Final = Property(
     source="A requirement of this harness: a healed cluster comes back by itself.",
     check=Convergence,
     reason=ends.convergence,
+    cause=find.of_convergence,
     breaks=breaks.CONVERGENCE,
 )

@@ -58,7 +58,7 @@ def _case(info: RunInfo, result: Result) -> ET.Element:
             lines += [f"{finding.key}: {finding.sentence}"]
             lines += [f"  {number}. {step}" for number, step in enumerate(finding.steps, start=1)]
             lines += [f"  during {fault}" for fault in finding.faults]
-            lines += [f"  {event_line(event)}" for event in finding.events]
+            lines += [f"  {event_line(event)}" for event in (*finding.events, *finding.causes)]
         if result.finding_count > len(result.findings):
             lines.append(f"{result.finding_count:,} findings in all")
         if info.replay:

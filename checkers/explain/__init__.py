@@ -31,20 +31,29 @@ _UNCLEAN: Final = (
 )
 
 
-def explain(finding: Finding, decided: Property | None = None) -> tuple[str, ...]:
+def explain(
+    finding: Finding, decided: Property | None = None, cause: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """Return the steps of a finding whose events are whole: its own if it has some.
 
     ``decided``: the finding's property. Without a property that has a reason the steps report the events alone.
+    ``cause``: the sentences that name the cause; they stand between what the events say and the reason.
     """
     if finding.steps or not finding.events:
         return finding.steps
-    events = tuple(_event(row) for row in finding.events)
+    case = case_of(finding)
+    events = case.events
     if decided is None or decided.reason is None:
         return tuple(_narration(events))
-    why = [decided.reason(Case(finding, events))]
+    why = [decided.reason(case)]
     if finding.verdict is Verdict.VALID and not decided.reason_covers_excuses:
         why.append(_UNCLEAN)
-    return (*_narration(events), *why)
+    return (*_narration(events), *cause, *why)
+
+
+def case_of(finding: Finding) -> Case:
+    """Return what explanations start from; the events of the finding are whole."""
+    return Case(finding, tuple(_event(row) for row in finding.events))
 
 
 def _narration(events: tuple[Event, ...]) -> Iterator[str]:

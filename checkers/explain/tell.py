@@ -152,7 +152,10 @@ def _leader_elected(event: Event) -> str:
 def _alter_partition(event: Event) -> str:
     epochs = f" with the broker epochs {event.isr_epochs}" if event.isr_epochs else ""
     by = f" by broker {event.peer} of broker epoch {event.broker_epoch}"
-    return f"controller {event.node} committed ISR {event.isr or []}{epochs} of {_of(event)}, proposed{by}"
+    did = "committed" if succeeded(event) else f"refused ({event.error})"
+    return (
+        f"controller {event.node} {did} ISR {event.isr or []}{epochs} of {_of(event)}, proposed{by}"
+    )
 
 
 def _transition(event: Event) -> str:

@@ -45,6 +45,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The contradiction spelled out, a sentence each: what was so, what came then, why both cannot be."""
     events: tuple[dict[str, Any], ...] = ()
     """The few events that prove it, as they stand in the history, unset columns left out."""
+    causes: tuple[dict[str, Any], ...] = ()
+    """The events that name the cause, in the order of the steps; empty if no cause is named."""
     faults: tuple[str, ...] = ()
     """The faults in force at the time of the proving events; filled in by the engine."""
 

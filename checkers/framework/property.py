@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from nemesis.checkers.framework.reason import Reason
+from nemesis.checkers.framework.reason import Reason, SeekCause
 from nemesis.history.events import Event
 
 History = tuple[Event, ...]
@@ -59,6 +59,8 @@ class Property:
     """Says why the events of a finding contradict the promise; ``None`` where the check gives all steps itself."""
     reason_covers_excuses: bool = False
     """Whether ``reason`` also says why a finding with the verdict ``valid`` is allowed."""
+    cause: SeekCause | None = None
+    """Names the cause of a violation, where its own events show only the symptom (``nemesis.checkers.causes``)."""
     is_self_evident: bool = False
     """Whether a finding holds however many operations the history lacks: its events alone contradict the promise."""
     breaks: tuple[History, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nemesis.checkers.framework.model import Finding, Verdict
@@ -34,3 +34,17 @@ class Case:
 
 Reason = Callable[[Case], str]
 """Returns why what the events say cannot all be, in whole sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What kept the system from what a finding misses, as far as the history records it."""
+
+    sentences: tuple[str, ...]
+    """Since when it is so, the last write that should have changed it, who answered what, what was expected next."""
+    rows: tuple[int, ...] = ()
+    """The numbers of the rows that the sentences are about."""
+
+
+SeekCause = Callable[[Case, Sequence[tuple[int, Event]]], Cause]
+"""Returns the cause of a finding, from the events around it with the numbers of their rows."""

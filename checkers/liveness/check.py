@@ -42,6 +42,7 @@ from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.liveness import attribution, cluster, produce
 from nemesis.checkers.liveness.produce import Produce
 from nemesis.checkers.liveness.time_spans import Spans, intersection
+from nemesis.checkers.zxid_times import ZxidTimes
 from nemesis.history.events import Event, Kind
 
 MAX_STRETCHES: Final = 1_000
@@ -120,7 +121,7 @@ class Liveness(Fold[Summary]):
 
 def _measure(summary: Summary) -> Iterator[Measured]:
     rows, end = summary.rows, _end(summary)
-    times, deaths = cluster.ZxidTimes(rows), cluster.Deaths(rows)
+    times, deaths = ZxidTimes(rows), cluster.Deaths(rows)
     controller = cluster.without_controller(rows, times, deaths, end)
     if controller is not None:
         yield WITHOUT_CONTROLLER, _CLUSTER, controller

@@ -7,7 +7,6 @@ The definitions are at the head of ``check``.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ import msgspec
 from nemesis.checkers import znodes
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.liveness.time_spans import NONE, Spans, complement, spans
+from nemesis.checkers.zxid_times import ZxidTimes
 from nemesis.history.events import Event, Kind
 
 KINDS: Final = frozenset(
@@ -52,24 +52,6 @@ _EXPIRED: Final = "expired"
 _MS: Final = 1_000_000
 
 TopicPartition = tuple[str, int]
-
-
-class ZxidTimes:
-    """When brokers first knew of ZooKeeper's transactions."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        traced = sorted(
-            (event.zxid, event.time) for _, event in rows if event.time >= 0 and event.zxid
-        )
-        self._zxids = [zxid for zxid, _ in traced]
-        self._times = [time for _, time in traced]
-        for index in range(len(traced) - 2, -1, -1):
-            self._times[index] = min(self._times[index], self._times[index + 1])
-
-    def known(self, zxid: int | None) -> int | None:
-        """Return when a broker first traced this zxid or a later one; None if none did."""
-        index = bisect_left(self._zxids, zxid or 0)
-        return self._times[index] if index < len(self._times) else None
 
 
 class Deaths:

@@ -31,6 +31,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from nemesis.checkers.breaks import late_recovery as breaks
+from nemesis.checkers.causes import find
 from nemesis.checkers.explain import ends
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.findings import finding, tp_name
@@ -308,5 +309,6 @@ LATE_RECOVERY: Final = Property(
     check=LateRecovery,
     recorded_since=4,
     reason=ends.late_recovery,
+    cause=find.of_late_recovery,
     breaks=breaks.LATE_RECOVERY,
 )

@@ -90,7 +90,8 @@ class ProofTimes:
 
     @classmethod
     def of(cls, finding: Finding, clock: ZxidClock, owners: Mapping[int, str]) -> ProofTimes:
-        events = tuple(msgspec.convert(event, Event) for event in finding.events if "kind" in event)
+        proof = (*finding.causes, *finding.events)
+        events = tuple(msgspec.convert(event, Event) for event in proof if "kind" in event)
         times = [clock.time(event) for event in events]
         partitions = {(e.topic, e.partition) for e in events if e.topic and e.partition is not None}
         nodes = [number for e in events for number in (e.node, e.peer, e.leader)]

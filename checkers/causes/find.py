@@ -1,0 +1,43 @@
+"""The causes of findings of ``convergence`` and ``late-recovery``, as of the time of their last event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nemesis.checkers.causes import metadata, partitions
+from nemesis.checkers.causes.chain import NOT_TRACED, Chain, Link, cause
+from nemesis.checkers.causes.registrations import not_registered
+from nemesis.checkers.causes.view import View
+from nemesis.checkers.framework.event_list import Row
+from nemesis.checkers.framework.reason import Case, Cause
+from nemesis.history.events import Event, Kind
+
+
+def of_convergence(case: Case, rows: Sequence[Row]) -> Cause:
+    """Return the cause of a convergence check that did not come true."""
+    failed = case.first_of(Kind.CONVERGENCE)
+    return _cause(case, rows, failed, failed)
+
+
+def of_late_recovery(case: Case, rows: Sequence[Row]) -> Cause:
+    """Return the cause of a partition that takes no records, as of the last send that failed."""
+    return _cause(case, rows, case.events[-1], None)
+
+
+def _cause(case: Case, rows: Sequence[Row], about: Event | None, check: Event | None) -> Cause:
+    if about is None or all(event.time < 0 for _, event in rows):
+        return cause([Link(NOT_TRACED)])
+    view = View(rows, max(event.time for event in case.events))
+    return cause(_chain(view, about, None if check is None else check.check))
+
+
+def _chain(view: View, about: Event, check: str | None) -> Chain:
+    if about.topic is not None and about.partition is not None:
+        if check == "metadata" and about.node is not None:
+            return metadata.old_partition(view, about.node, about.topic, about.partition)
+        return partitions.stuck(view, about.topic, about.partition)
+    if about.node is None:
+        return []
+    if check == "metadata":
+        return metadata.old_cluster(view, about.node)
+    return not_registered(view, about.node)
