@@ -100,10 +100,12 @@ class FinalReads:
 
     async def _advance(self, client: KafkaClient, recorder: Recorder, read: _FinalRead) -> bool:
         """Read once; return whether more may follow at once. At its end the read has the error ``NONE``."""
-        if client.metadata.leader(*read.tp) is None and not await find_leader(client, read.tp):
+        if client.metadata.leader(*read.tp) is None:
+            await find_leader(client, read.tp)
+        if (leader := client.metadata.leader(*read.tp)) is None:
             read.error = "LEADER_UNKNOWN"
             return False
-        polled = await self._reads.poll(client, recorder, read.tp, read.position)
+        polled = await self._reads.poll(client, recorder, read.tp, read.position, leader)
         if polled is not None and polled.position_after(read.position) > read.position:
             read.position = polled.position_after(read.position)
             read.start = max(read.start, polled.log_start)

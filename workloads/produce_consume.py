@@ -9,8 +9,11 @@
 * Producers ask for the acknowledgements of ``acks`` in turn. Under 0 and 1 a cluster may lose what it acknowledged.
 * Batches are compressed by the codecs of ``compression``. With ``headers``, ``tombstone_percent`` or
   ``null_key_percent`` a reader compares key, value and headers with what the record's number says of them.
+  With ``large_record_every`` some records are larger than a fetch.
 * A consumer follows its share of the partitions from offset 0, one fetch at a time, ``auto.offset.reset=none``.
   Some of them read from any replica, whose high watermark may lag behind the leader's.
+  With ``poll_partitions`` a fetch asks for several partitions of one broker, each an operation of its own; with
+  ``fetch_sessions`` it names what differs from the fetch before it.
 * An administrator creates further topics during the run; producers and consumers take them up.
 * At the end the final readers read every partition from its start until they reach the leader's high watermark.
 

@@ -45,6 +45,13 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     """The most records in a batch. Each is an operation of its own, of the process ``producer-0.1`` and so on."""
     batch_partitions: _Count = 1
     """The most partitions to which a produce request brings a batch. An idempotent producer brings one batch."""
+    large_record_every: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    """Every how many-th record is larger than a fetch, which has to return it all the same (KIP-74); 0: none is."""
+    poll_partitions: _Count = 1
+    """The most partitions of a consumer's fetch. Each is an operation of its own, and each of a consumer's partitions
+    belongs to a process of its own: ``consumer-0``, ``consumer-0.1`` and so on."""
+    fetch_sessions: bool = False
+    """Whether consumers keep a fetch session with each broker (KIP-227)."""
     acks: Annotated[tuple[Literal[-1, 0, 1], ...], Meta(min_length=1)] = (-1,)
     """The acknowledgements for which producers ask, in turn; −1 is all of the ISR. Idempotent producers ask for all."""
     compression: Annotated[tuple[CodecName, ...], Meta(min_length=1)] = ("none",)
@@ -76,5 +83,9 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     def record_shape(self) -> RecordShape:
         """What the records of a run look like."""
         return RecordShape(
-            self.record_bytes, self.headers, self.tombstone_percent, self.null_key_percent
+            self.record_bytes,
+            self.headers,
+            self.tombstone_percent,
+            self.null_key_percent,
+            self.large_record_every,
         )

@@ -1,17 +1,30 @@
-"""One read of a partition, as an operation of the history."""
+"""Reads of partitions, each an operation of the history."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import NamedTuple
 
 from nemesis.history.recorder import Recorder
 from nemesis.workloads.clients import Clients
 from nemesis.workloads.kafka.client import KafkaClient, Polled
-from nemesis.workloads.operations import OperationLog
+from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.kafka.fetches import SESSION_ERRORS, FetchSession
+from nemesis.workloads.operations import Operation, OperationLog
 from nemesis.workloads.partitions import TopicPartition, partition_columns
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 from nemesis.workloads.record_values import number_of
 
 MAX_BYTES = 256 * 1024
-"""The most bytes that one read returns."""
+"""The most bytes that one read returns of all its partitions, unless the first batch is larger (KIP-74)."""
+
+
+class Reading(NamedTuple):
+    """From where a partition is to be read, and which process reads it."""
+
+    recorder: Recorder
+    position: int
 
 
 class Reads:
@@ -26,34 +39,83 @@ class Reads:
         self._log = log
 
     async def poll(
+        self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, position: int, node: int
+    ) -> Polled | None:
+        """Read one partition once from the broker ``node``; return None after an error."""
+        reading = {tp: Reading(recorder, position)}
+        session = FetchSession(is_kept=False)
+        outcomes = await self.poll_partitions(client, reading, node=node, session=session)
+        return outcomes[tp]
+
+    async def poll_partitions(
         self,
         client: KafkaClient,
-        recorder: Recorder,
-        tp: TopicPartition,
-        position: int,
-        node: int | None = None,
-    ) -> Polled | None:
-        """Read once; return None after an error. ``node`` is the replica to read from, by default the leader."""
-        polled: Polled | None = None
-        columns = partition_columns(client, tp) | {"f": "poll", "offset": position}
-        with self._log.operation(recorder, columns) as operation:
-            polled = await client.poll(
-                *tp,
-                position,
+        readings: Mapping[TopicPartition, Reading],
+        *,
+        node: int,
+        session: FetchSession,
+    ) -> dict[TopicPartition, Polled | None]:
+        """Read all partitions once, in one request to the broker ``node``; each is an operation of its own.
+
+        Returns what was read, and None for a partition that failed. After an error of the fetch session, which says
+        nothing about any partition, nothing is returned.
+        """
+        outcomes: dict[TopicPartition, Polled | None] = {}
+        operations: dict[TopicPartition, Operation] = {}
+        with ExitStack() as stack:
+            for tp, reading in readings.items():
+                columns = partition_columns(client, tp) | {"f": "poll", "offset": reading.position}
+                operation = self._log.operation(reading.recorder, columns)
+                operations[tp] = stack.enter_context(operation)
+            fetched = await self._fetch(client, readings, node, session)
+            for tp, operation in operations.items():
+                outcomes[tp] = self._complete(operation, fetched[tp])
+        for tp, operation in operations.items():
+            if operation.error in SESSION_ERRORS:
+                del outcomes[tp]
+            elif operation.error == "OFFSET_OUT_OF_RANGE":
+                reading = readings[tp]
+                outcomes[tp] = await self._go_to_start(
+                    client, reading.recorder, tp, reading.position
+                )
+        return outcomes
+
+    async def _fetch(
+        self,
+        client: KafkaClient,
+        readings: Mapping[TopicPartition, Reading],
+        node: int,
+        session: FetchSession,
+    ) -> Mapping[TopicPartition, Polled | KafkaError]:
+        """Return the outcome of each partition, also when the whole request failed."""
+        try:
+            return await client.poll_partitions(
+                {tp: reading.position for tp, reading in readings.items()},
+                node=node,
+                session=session,
                 max_wait_ms=self._options.poll_max_wait_ms,
                 max_bytes=MAX_BYTES,
                 timeout_s=self._clients.timeout_s,
-                node=node,
             )
-            operation.ok(
-                offsets=[record.offset for record in polled.records],
-                values=[number_of(record, self._shape) for record in polled.records],
-                high_watermark=polled.high_watermark,
-                node=polled.node,
-            )
-        if operation.error == "OFFSET_OUT_OF_RANGE":
-            polled = await self._go_to_start(client, recorder, tp, position)
-        return polled
+        except KafkaError as error:
+            return dict.fromkeys(readings, error)
+
+    def _complete(self, operation: Operation, outcome: Polled | KafkaError) -> Polled | None:
+        """Complete an operation with the outcome of its partition; return what was read, None after an error."""
+        try:
+            if isinstance(outcome, KafkaError):
+                raise outcome
+            values = [number_of(record, self._shape) for record in outcome.records]
+        except KafkaError as error:
+            operation.failed(error)
+            return None
+        operation.ok(
+            offsets=[record.offset for record in outcome.records],
+            values=values,
+            high_watermark=outcome.high_watermark,
+            node=outcome.node,
+        )
+        return outcome
 
     async def _go_to_start(
         self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, position: int

@@ -7,6 +7,7 @@ the number and compares them with what it was given.
 
 from __future__ import annotations
 
+from hashlib import shake_128
 from typing import Final, NamedTuple
 
 from nemesis.workloads.kafka.errors import ForeignRecord
@@ -14,6 +15,8 @@ from nemesis.workloads.kafka.record_batch import Headers, NewRecord, Record
 
 NUMBER: Final = "number"
 """The name of the header that has the record's number."""
+LARGE_BYTES: Final = 300_000
+"""The size of a large value, more than a fetch returns (``reads.MAX_BYTES``) unless the record is the first there."""
 
 
 class RecordShape(NamedTuple):
@@ -27,18 +30,25 @@ class RecordShape(NamedTuple):
     """How many of 100 records have no value."""
     null_key_percent: int = 0
     """How many of 100 records have no key."""
+    large_every: int = 0
+    """Each record whose number is a multiple of this has a large value; 0: none has."""
 
     @property
     def is_plain(self) -> bool:
         """Whether a record has its number in its value alone."""
-        return not (self.headers or self.tombstone_percent or self.null_key_percent)
+        return not (
+            self.headers or self.tombstone_percent or self.null_key_percent or self.large_every
+        )
 
 
 def new_record(number: int, shape: RecordShape, key: bytes) -> NewRecord:
     """Return a record to be sent; ``key`` is its key unless records of this number have none."""
     if shape.is_plain:
         return NewRecord(key, _value(number, shape.bytes))
-    value = None if _is_tombstone(number, shape) else _value(number, shape.bytes)
+    if _is_large(number, shape):
+        value: bytes | None = _large_value(number)
+    else:
+        value = None if _is_tombstone(number, shape) else _value(number, shape.bytes)
     return NewRecord(None if _has_no_key(number, shape) else key, value, _headers(number, shape))
 
 
@@ -56,6 +66,15 @@ def number_of(record: Record, shape: RecordShape) -> int:
 
 def _value(number: int, size: int) -> bytes:
     return str(number).encode().ljust(size, b".")
+
+
+def _large_value(number: int) -> bytes:
+    """Return bytes that no codec makes smaller."""
+    return shake_128(str(number).encode()).digest(LARGE_BYTES)
+
+
+def _is_large(number: int, shape: RecordShape) -> bool:
+    return shape.large_every > 0 and number % shape.large_every == 0
 
 
 def _number_in(digits: bytes | None) -> int:

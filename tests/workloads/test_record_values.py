@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nemesis.workloads.kafka.errors import ForeignRecord
 from nemesis.workloads.kafka.record_batch import Record
+from nemesis.workloads.reads import MAX_BYTES
 from nemesis.workloads.record_values import RecordShape, new_record, number_of
 
 RICH = RecordShape(bytes=50, headers=3, tombstone_percent=10, null_key_percent=20)
-shapes = st.sampled_from([RecordShape(50), RICH, RecordShape(24, tombstone_percent=100)])
+LARGE = RICH._replace(large_every=10)
+shapes = st.sampled_from([RecordShape(50), RICH, LARGE, RecordShape(24, tombstone_percent=100)])
 
 
 def read(number: int, shape: RecordShape = RICH) -> Record:
@@ -32,6 +36,13 @@ def test_of_a_hundred_records_the_stated_shares_lack_value_and_key() -> None:
     assert sum(record.value is None for record in records) == 10
     assert sum(record.key is None for record in records) == 20
     assert {len(record.headers) for record in records} == {1, 2, 3, 4}
+
+
+def test_every_tenth_record_is_large_and_no_codec_makes_it_smaller() -> None:
+    records = [read(number, LARGE) for number in range(500, 520)]
+    large = [record.value or b"" for record in records if len(record.value or b"") > 50]
+    assert len(large) == 2
+    assert all(len(zlib.compress(value)) > MAX_BYTES for value in large)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Batches of several records, for several partitions at once: each record is an operation of its own."""
+"""Batches of several records, requests for several partitions at once: each record sent and each partition read is an
+operation of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from nemesis.faults.plan import PlannedFault
 from nemesis.faults.session import ExpireSession
 from nemesis.history.events import Event, Kind
 from nemesis.testing import PlanRun, assert_valid, simulate_plan
+from nemesis.workloads.reads import MAX_BYTES
+from nemesis.workloads.record_values import LARGE_BYTES
 
 PLAN = (PlannedFault(4.0, ExpireSession(selector="controller")),)
 
@@ -21,6 +24,14 @@ def run() -> PlanRun:
 
 def sends(run: PlanRun) -> list[Event]:
     return [event for event in run.simulated.events if event.f == "send"]
+
+
+def consumer_polls(run: PlanRun) -> list[Event]:
+    return [
+        event
+        for event in run.simulated.events
+        if event.f == "poll" and (event.process or "").startswith("consumer")
+    ]
 
 
 def test_a_correct_cluster_is_valid(run: PlanRun) -> None:
@@ -58,14 +69,43 @@ def test_records_of_a_batch_stand_one_after_the_other(run: PlanRun) -> None:
     assert sum(followed) > 0.9 * len(followed)
 
 
-def test_one_request_reaches_several_partitions(run: PlanRun) -> None:
+def most_partitions_at_once(events: list[Event]) -> int:
+    """Return the most partitions that one client asked for before it got an answer."""
     in_flight: dict[str, set[tuple[str | None, int | None]]] = defaultdict(set)
     most = 0
-    for event in sends(run):
-        producer = (event.process or "").split(".")[0]
+    for event in events:
+        client = (event.process or "").split(".")[0]
         if event.kind == Kind.INVOKE:
-            in_flight[producer].add((event.topic, event.partition))
-            most = max(most, len(in_flight[producer]))
+            in_flight[client].add((event.topic, event.partition))
+            most = max(most, len(in_flight[client]))
         else:
-            in_flight[producer].clear()
-    assert most > 1
+            in_flight[client].clear()
+    return most
+
+
+def test_one_request_reaches_several_partitions(run: PlanRun) -> None:
+    assert most_partitions_at_once(sends(run)) > 1
+
+
+def test_one_fetch_asks_for_several_partitions(run: PlanRun) -> None:
+    assert most_partitions_at_once(consumer_polls(run)) > 1
+
+
+def test_a_process_reads_one_partition(run: PlanRun) -> None:
+    partitions = defaultdict(set)
+    for event in consumer_polls(run):
+        partitions[event.process].add((event.topic, event.partition))
+    assert len(partitions) > 2
+    assert all(len(of_process) == 1 for of_process in partitions.values())
+
+
+def test_consumers_and_final_readers_get_records_larger_than_a_fetch(run: PlanRun) -> None:
+    every = 100
+    polls = [event for event in run.simulated.events if event.f == "poll" and event.values]
+    readers = {
+        (event.process or "").split("-")[0]
+        for event in polls
+        if any(value % every == 0 for value in event.values or ())
+    }
+    assert LARGE_BYTES > MAX_BYTES
+    assert readers == {"consumer", "final"}

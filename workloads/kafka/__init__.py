@@ -4,6 +4,7 @@
 * ``admin``         KafkaAdmin: topics, reassignments, elections, log directories
 * ``queries``       offsets, metadata and epoch ends, asked of any broker
 * ``idempotent_producer``   IdempotentProducer: sends a batch again until its fate is known
+* ``fetches``       fetch requests of several partitions, and fetch sessions
 * ``connection``    one TCP connection bound to its source address; ``frames`` one frame out, one in
 * ``codec``         frames to messages and back, by kio
 * ``record_batch``  building and reading record batches of format v2

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
-from kio.schema.fetch.v13 import request as fetch
 from kio.schema.list_offsets.v7 import request as list_offsets
 from kio.schema.metadata.v12 import request as metadata
 from kio.schema.metadata.v12.response import MetadataResponse
@@ -31,15 +30,13 @@ from kio.static.primitive import Records, i8, i16, i32, i32Timedelta, i64
 from nemesis.workloads.kafka import codec as wire_format
 from nemesis.workloads.kafka.codec import Codec
 from nemesis.workloads.kafka.connection import KafkaConnection
-from nemesis.workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
+from nemesis.workloads.kafka.errors import BadRecordBatch, BrokerError, ConnectionFailed, KafkaError
+from nemesis.workloads.kafka.fetches import FetchPosition, FetchSession, PartitionAnswer
 from nemesis.workloads.kafka.record_batch import NewRecord, Record, build, end_offset, read
 
 _METADATA_TIMEOUT_S = 1.0
 _CONSUMER = BrokerId(-1)
 _READ_UNCOMMITTED = i8(0)
-_ONE_BYTE = i32(1)
-_NO_SESSION = i32(0)
-_NO_SESSION_EPOCH = i32(-1)
 _LATEST_TIMESTAMP = i64(-1)
 _EARLIEST_TIMESTAMP = i64(-2)
 
@@ -221,49 +218,57 @@ class KafkaClient:
 
         ``node`` is the replica to read from, the leader by default. A follower's answer may end earlier (KIP-392).
         """
-        topic_metadata = self.metadata.topics.get(topic)
         leader = self.metadata.leader(topic, partition) if node is None else node
-        if topic_metadata is None or leader is None:
+        if topic not in self.metadata.topics or leader is None:
             raise ConnectionFailed("LEADER_UNKNOWN", definite=True)
-        request = fetch.FetchRequest(
-            replica_id=_CONSUMER,
-            max_wait=milliseconds(max_wait_ms),
-            min_bytes=_ONE_BYTE,
-            max_bytes=cast("i32", max_bytes),
-            isolation_level=_READ_UNCOMMITTED,
-            session_id=_NO_SESSION,
-            session_epoch=_NO_SESSION_EPOCH,
-            topics=(
-                fetch.FetchTopic(
-                    topic_id=topic_metadata.topic_id,
-                    partitions=(
-                        fetch.FetchPartition(
-                            partition=cast("i32", partition),
-                            current_leader_epoch=cast(
-                                "i32", topic_metadata.partitions[partition].leader_epoch
-                            ),
-                            fetch_offset=cast("i64", position),
-                            partition_max_bytes=cast("i32", max_bytes),
-                        ),
-                    ),
-                ),
-            ),
-            forgotten_topics_data=(),
-            rack_id="",
-        )
-        response = await self.request(leader, request, timeout_s)
-        if response.error_code is not ErrorCode.none:
-            raise BrokerError(response.error_code)
-        data = response.responses[0].partitions[0]
-        if data.error_code is not ErrorCode.none:
-            raise BrokerError(data.error_code)
-        batches = data.records or b""
-        return Polled(
-            records=[record for record in read(batches) if record.offset >= position],
-            high_watermark=int(data.high_watermark),
+        polled = await self.poll_partitions(
+            {(topic, partition): position},
             node=leader,
-            end=end_offset(batches),
+            session=FetchSession(is_kept=False),
+            max_wait_ms=max_wait_ms,
+            max_bytes=max_bytes,
+            timeout_s=timeout_s,
         )
+        outcome = polled[topic, partition]
+        if isinstance(outcome, KafkaError):
+            raise outcome
+        return outcome
+
+    async def poll_partitions(
+        self,
+        positions: Mapping[tuple[str, int], int],
+        *,
+        node: int,
+        session: FetchSession,
+        max_wait_ms: int,
+        max_bytes: int,
+        timeout_s: float,
+    ) -> dict[tuple[str, int], Polled | KafkaError]:
+        """Fetch from these positions of known partitions, all in one request to ``node``.
+
+        ``session`` is the one with this broker. Returns the outcome of each partition. Raises ``KafkaError`` when the
+        whole request failed.
+        """
+        keys = {tp: (self.metadata.topics[tp[0]].topic_id, tp[1]) for tp in positions}
+        request = session.request(
+            {
+                keys[topic, partition]: FetchPosition(
+                    position, self.metadata.topics[topic].partitions[partition].leader_epoch
+                )
+                for (topic, partition), position in positions.items()
+            },
+            max_wait=milliseconds(max_wait_ms),
+            max_bytes=max_bytes,
+        )
+        try:
+            response = await self.request(node, request, timeout_s)
+        except BaseException:
+            session.failed()
+            raise
+        answers = session.answered(response)
+        return {
+            tp: _polled(answers[keys[tp]], position, node) for tp, position in positions.items()
+        }
 
     async def end_offset(self, topic: str, partition: int, *, timeout_s: float) -> int:
         """Return the offset below which everything committed lies. Raises ``KafkaError``.
@@ -359,6 +364,17 @@ def _produced(result: Any, node: int) -> Sent | KafkaError:
     if result.error_code is not ErrorCode.none:
         return BrokerError(result.error_code)
     return Sent(offset=int(result.base_offset), node=node)
+
+
+def _polled(answer: PartitionAnswer | BrokerError, position: int, node: int) -> Polled | KafkaError:
+    """Read the records of an answer from the position on."""
+    if isinstance(answer, BrokerError):
+        return answer
+    try:
+        records = [record for record in read(answer.records) if record.offset >= position]
+    except BadRecordBatch as error:
+        return error
+    return Polled(records, answer.high_watermark, node, end=end_offset(answer.records))
 
 
 def _cluster_metadata(response: MetadataResponse) -> ClusterMetadata:
