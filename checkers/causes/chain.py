@@ -26,6 +26,14 @@ def expected(text: str) -> Link:
     return Link(f"expected next: {text}")
 
 
+def untraced(broker: int) -> Link:
+    """Return the link of a broker that records no events."""
+    return Link(f"broker {broker} records no events, so what it was sent and did is not known")
+
+
+UNTRACED_CONTROLLER: Final = Link("the controller records no events, so what it did is not known")
+
+
 def cause(links: Iterable[Link]) -> Cause:
     """Return the cause that these links spell out; one that says that it cannot be named if there are none."""
     chain = list(links) or [Link(UNNAMED)]

@@ -35,7 +35,9 @@ def _chain(view: View, about: Event, check: str | None) -> Chain:
     if about.topic is not None and about.partition is not None:
         if check == "metadata" and about.node is not None:
             return metadata.old_partition(view, about.node, about.topic, about.partition)
-        return partitions.stuck(view, about.topic, about.partition)
+        is_of_client = check in (None, "produce", "fetch")
+        error = (about.error or "") if is_of_client else ""
+        return partitions.stuck(view, about.topic, about.partition, error)
     if about.node is None:
         return []
     if check == "metadata":

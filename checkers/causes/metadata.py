@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nemesis.checkers.causes.chain import Chain, Link, expected
+from nemesis.checkers.causes.chain import Chain, Link, expected, untraced
 from nemesis.checkers.causes.registrations import not_registered
 from nemesis.checkers.causes.requests import UPDATE_METADATA, Requests
 from nemesis.checkers.causes.states import last_write
@@ -18,6 +18,8 @@ def old_partition(view: View, broker: int, topic: str, partition: int) -> Chain:
     registration = view.registration(broker)
     if registration is None or registration.deleted is not None:
         return not_registered(view, broker)
+    if not view.traces(broker):
+        return [untraced(broker)]
     state = view.state(topic, partition)
     if state is None:
         return []
@@ -61,6 +63,8 @@ def old_cluster(view: View, broker: int) -> Chain:
     """Return why a broker knows other brokers or another controller than ZooKeeper."""
     if not view.is_registered(broker):
         return not_registered(view, broker)
+    if not view.traces(broker):
+        return [untraced(broker)]
     changes = list(view.registration_changes())
     due = changes[-1]
     changed, how = due[1].node, "deleted" if due[1].zk_op == "delete" else "created"

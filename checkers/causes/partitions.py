@@ -20,12 +20,16 @@ from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.znodes import StateChange
 from nemesis.history.events import Kind
 
+TOO_FEW: Final = "NOT_ENOUGH_REPLICAS"
 MAX_REPLICAS: Final = 2
 """More replicas that are not in sync are explained by no further chains."""
 
 
-def stuck(view: View, topic: str, partition: int) -> Chain:
-    """Return why a partition is not what it has to be; empty if the events do not show it."""
+def stuck(view: View, topic: str, partition: int, error: str) -> Chain:
+    """Return why a partition is not what it has to be; empty if the events do not show it.
+
+    ``error``: what a client got. Replicas that are not in sync explain only that there are too few of them.
+    """
     state = view.state(topic, partition)
     if state is None:
         return []
@@ -35,13 +39,15 @@ def stuck(view: View, topic: str, partition: int) -> Chain:
     else:
         chain = (
             role_not_taken(view, state, leader)
-            or _out_of_sync(view, state)
+            or _out_of_sync(view, state, error)
             or _metadata(view, topic, partition)
         )
     return [last_write(view, state), *chain] if chain else []
 
 
-def _out_of_sync(view: View, state: StateChange) -> Chain:
+def _out_of_sync(view: View, state: StateChange, error: str) -> Chain:
+    if error and not error.startswith(TOO_FEW):
+        return []
     missing = sorted((state.assigned or frozenset()) - set(state.event.isr or ()))
     return [
         link for replica in missing[:MAX_REPLICAS] for link in not_in_sync(view, state, replica)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nemesis.checkers.causes.chain import Chain, Link, expected
+from nemesis.checkers.causes.chain import UNTRACED_CONTROLLER, Chain, Link, expected
 from nemesis.checkers.causes.view import View
 from nemesis.checkers.explain.words import counted
 from nemesis.checkers.framework.event_list import Row, succeeded
@@ -26,6 +26,8 @@ def proposed_in_vain(view: View, state: StateChange, replica: int) -> Chain:
         )
     ]
     answers = _answers(view, state, replica, first[1].time)
+    if not answers and not view.traces_controller():
+        return [*chain, UNTRACED_CONTROLLER]
     if not answers:
         return [*chain, expected(f"an answer to the proposal of leader {leader}")]
     answer = answers[-1]

@@ -58,7 +58,10 @@ def _not_caught_up(view: View, state: StateChange, replica: int) -> Chain:
             Link(
                 f"{view.ago(leaders[1])}, the log of leader {leader} reached {leaders_end}", leaders
             ),
-            expected(f"broker {replica} fetches offset {end} of {name} from broker {leader}"),
+            expected(
+                f"broker {replica} fetches offset {end} of {name} from broker {leader} and appends it; which fetches "
+                "it sends and how they are answered is not recorded"
+            ),
         ]
     return [
         *chain,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from nemesis.checkers.causes.chain import Chain, Link, expected
+from nemesis.checkers.causes.chain import UNTRACED_CONTROLLER, Chain, Link, expected
 from nemesis.checkers.causes.view import View
 from nemesis.checkers.explain.words import counted
 from nemesis.checkers.framework.event_list import Row, succeeded
@@ -46,6 +46,8 @@ class Requests:
         """Return why the broker cannot have got ``subject`` by such a request; None if it accepted one."""
         if self.accepted:
             return None
+        if not self.sent and not view.traces_controller():
+            return [UNTRACED_CONTROLLER]
         if not self.sent:
             return [
                 Link(f"no controller sent broker {self.broker} any {self.api} after that"),

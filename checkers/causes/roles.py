@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nemesis.checkers.causes.chain import Chain, Link, expected
+from nemesis.checkers.causes.chain import Chain, Link, expected, untraced
 from nemesis.checkers.causes.requests import LEADER_AND_ISR, Requests
 from nemesis.checkers.causes.states import epoch_begun
 from nemesis.checkers.causes.view import View
@@ -31,6 +31,8 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
     """Return why a registered broker has not taken its role; empty if it has."""
     if role_taken(view, state, broker) is not None:
         return []
+    if not view.traces(broker):
+        return [untraced(broker)]
     name = tp(state.event.topic, state.event.partition)
     role = "the leader" if broker == state.event.leader else "a follower"
     since, due = _due(view, state, broker)

@@ -84,6 +84,16 @@ class View:
         known = (event.incarnation or 0 for _, event in self.timed if event.process == process)
         return max(known, default=None)
 
+    def traces(self, broker: int) -> bool:
+        """Return whether the broker records events; those of other systems do not."""
+        return self.incarnation(broker) is not None
+
+    def traces_controller(self) -> bool:
+        """Return whether the controller of the newest controller epoch records events."""
+        granted = [item[1].controller_epoch for item in self.changes(znodes.CONTROLLER_EPOCH)]
+        elected = {event.controller_epoch for _, event in self.events(Kind.CONTROLLER_ELECTED)}
+        return not granted or granted[-1] in elected
+
     # -- ZooKeeper
 
     def changes(self, path: str) -> list[Row]:

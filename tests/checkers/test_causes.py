@@ -209,7 +209,10 @@ def test_a_fetch_that_never_resumed() -> None:
         ),
         "75 ms before the failure, its log ended at 5, and has not grown since.",
         "50 ms before the failure, the log of leader 1 reached 9.",
-        "Expected next: broker 2 fetches offset 5 of t-0 from broker 1.",
+        (
+            "Expected next: broker 2 fetches offset 5 of t-0 from broker 1 and appends it; which fetches it sends and "
+            "how they are answered is not recorded."
+        ),
     ]
     assert kinds(finding) == ["znode", "become-follower", "append"]
 
@@ -353,6 +356,29 @@ def test_metadata_that_were_accepted_and_are_still_old() -> None:
             "Expected next: broker 2 holds leader 1 and leader epoch 1 for t-0; which states an UpdateMetadata carries "
             "is not recorded."
         ),
+    ]
+
+
+def test_a_broker_that_records_nothing() -> None:
+    events = [*STUCK, registration(20, 2), broker(20, 3, "znode-outcome", path="/x", zxid=20)]
+    assert chain(unconverged(*events))[1:] == [
+        "Broker 2 records no events, so what it was sent and did is not known."
+    ]
+
+
+def test_a_controller_that_records_nothing() -> None:
+    granted = znode(2, 9, "/controller_epoch", controller_epoch=1)
+    assert chain(unconverged(granted, *BACK))[-1] == (
+        "The controller records no events, so what it did is not known."
+    )
+
+
+def test_a_replica_out_of_sync_explains_only_too_few_replicas() -> None:
+    of_client = {"check_name": "produce", "error": "NOT_ENOUGH_REPLICAS"}
+    assert chain(unconverged(*BACK, **of_client)) == chain(unconverged(*BACK))
+    of_client["error"] = "UNKNOWN_TOPIC_OR_PARTITION"
+    assert chain(unconverged(*BACK, **of_client)) == [
+        "The recorded events do not name what kept it so."
     ]
 
 
