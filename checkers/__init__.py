@@ -7,6 +7,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``controller``       one live controller per epoch, deposed ones fenced
 * ``office``, ``broker_failures``   the controller leaves its office for a reason; brokers that are gone are replaced
 * ``metadata``         what brokers know of the cluster never goes back
+* ``client_offsets``   the first and last offsets that clients see never go back
 * ``broker_epochs``    requests and writes for an earlier incarnation of a broker are refused
 * ``leadership``       leader epochs, one leader per epoch, elections from the ISR
 * ``transitions``, ``state_machines``   the state machines of partitions and replicas
@@ -43,6 +44,7 @@ from typing import Final
 
 from nemesis.checkers.broker_epochs import BROKER_EPOCH_FENCED
 from nemesis.checkers.broker_failures import DEAD_BROKERS_REPLACED
+from nemesis.checkers.client_offsets import CLIENT_OFFSETS_GROW
 from nemesis.checkers.controller import (
     CONTROLLER_EPOCH_GROWS,
     SINGLE_CONTROLLER,
@@ -117,6 +119,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     ACK_AFTER_COMMIT,
     MIN_ISR_BEHIND_ACK,
     LOG_START_BOUNDED,
+    CLIENT_OFFSETS_GROW,
     LOG_MATCHING,
     LEADER_COMPLETENESS,
     FINAL_LOGS,

@@ -8,7 +8,8 @@ check that knows more of its contradiction than its events say gives the steps i
 * ``words``         brokers, offsets, zxids, lengths of time
 * ``controllers``, ``leaders``, ``replicas``, ``clients``, ``ends``   the reasons, a function for each property, which
   the property names (``Property.reason``)
-* ``office``, ``broker_failures``, ``metadata``, ``elections_answered``, ``own_logs``, ``isr_joins``   further reasons
+* ``office``, ``broker_failures``, ``metadata``, ``elections_answered``, ``own_logs``, ``isr_joins``,
+  ``client_offsets``   further reasons
 """
 
 from __future__ import annotations

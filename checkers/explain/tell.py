@@ -276,6 +276,9 @@ def _ok(event: Event) -> str:
         return f"{client(event)} polled {_of(event)}{where} and was given {_read(event)}"
     if event.f == "log-start":
         return f"{client(event)} was told that {_of(event)} starts at {event.log_start_offset}"
+    if event.f in ("earliest-offset", "latest-offset"):
+        answer = f"the {event.f} of {_of(event)} is {event.offset}"
+        return f"broker {event.node} answered {client(event)} that {answer}"
     if event.f == "describe":
         return f"{client(event)} was told that {_of(event)} lies on {brokers(event.replicas)}"
     return f"{client(event)} received the answer that {_operation(event)} had succeeded"

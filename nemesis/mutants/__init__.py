@@ -24,6 +24,7 @@ from nemesis.mutants.dead_replicas_stay_online import MUTANT as DEAD_REPLICAS_ST
 from nemesis.mutants.deleted_log_reopened import MUTANT as DELETED_LOG_REOPENED
 from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
 from nemesis.mutants.empty_epoch_kept import MUTANT as EMPTY_EPOCH_KEPT
+from nemesis.mutants.end_answered_early import MUTANT as END_ANSWERED_EARLY
 from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
 from nemesis.mutants.fetcher_gives_up import MUTANT as FETCHER_GIVES_UP
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
@@ -126,6 +127,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             NEEDLESS_ELECTIONS,
             MIN_ISR_FORGOTTEN,
             JOINS_BELOW_EPOCH_START,
+            END_ANSWERED_EARLY,
         )
     ),
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from nemesis.checkers.breaks.client_offsets import answered
 from nemesis.checkers.breaks.events import TP, append, broker, truncate
 from nemesis.history.events import Event
 
@@ -358,6 +359,14 @@ def takes_in_a_replica_that_lags(events: list[Event], choose: Choose) -> list[Ev
     return [*events, change(led, time=now, seq=now, isr=[led.node], **epoch), follows, proposed]
 
 
+def answers_less_than_before(events: list[Event], choose: Choose) -> list[Event] | None:
+    led = events[_places(events, "become-leader")[-1]]
+    assert led.node is not None
+    now, end = _end(events), 1 + max(event.offset or 0 for event in events)
+    first = answered(now, "latest-offset", led.node, end)
+    return [*events, *first, *answered(now + 2, "latest-offset", led.node, end - 1)]
+
+
 def loses_a_log(events: list[Event], choose: Choose) -> list[Event] | None:
     index = choose(_places(events, "end-state", source="logs", topic="t"))
     return events[:index] + events[index + 1 :]
@@ -475,6 +484,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "hw-within-log": [opens_a_log_with_a_mark_behind_its_end],
     "metadata-never-back": [knows_an_older_epoch_again],
     "min-isr-behind-ack": [acknowledges_alone],
+    "client-offsets-grow": [answers_less_than_before],
     "log-matching": [tears_a_batch],
     "final-logs": [stores_other_bytes, stores_a_hole, stores_less_than_it_said],
     "leader-completeness": [

@@ -535,6 +535,18 @@ class HonestCluster:
         self._client("consumer-0", "ok", **operation, **about)
         self.position = max(self.position, mark)
 
+    def _query(self, broker: Broker) -> None:
+        """A client asks for the last offset; a new leader answers when it has reached the start of its epoch."""
+        if not broker.leads:
+            return
+        self.ops += 1
+        operation = {"op": self.ops, "f": "latest-offset", "node": broker.node}
+        self._client("query-0", "invoke", **operation)
+        if broker.high_watermark < broker.epoch_start:
+            self._client("query-0", "fail", **operation, error="OFFSET_NOT_AVAILABLE")
+        else:
+            self._client("query-0", "ok", **operation, offset=broker.high_watermark)
+
     # -- the run -------------------------------------------------------------------------------
 
     def step(self, action: int, node: int) -> None:
@@ -552,6 +564,7 @@ class HonestCluster:
             self._lose_session,
             self._save,
             self._hold,
+            self._query,
         )
         actions[action % len(actions)](broker)
 

@@ -19,6 +19,7 @@ WEIGHTED = (
     + [7] * 2
     + [8] * 3
     + [9, 10, 11]
+    + [12] * 2
 )
 """Actions by how often a broker does them; see ``HonestCluster.step``."""
 
@@ -32,7 +33,7 @@ NOT_IN_THE_MODEL = frozenset(
 
 JUDGED = [name for name in CHECKERS if name not in NOT_IN_THE_MODEL]
 
-steps = st.lists(st.tuples(st.integers(0, 11), st.integers(1, 3)), max_size=60)
+steps = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 3)), max_size=60)
 
 cuts = st.lists(st.integers(0, 10_000), max_size=5)
 
