@@ -7,7 +7,6 @@ from typing import Final
 
 from nemesis.checkers.causes.chain import UNTRACED_CONTROLLER, Chain, Link, expected
 from nemesis.checkers.causes.view import View
-from nemesis.checkers.explain.words import counted
 from nemesis.checkers.framework.event_list import Row, succeeded
 from nemesis.history.events import Event, Kind
 
@@ -55,21 +54,21 @@ class Requests:
             ]
         item = self.sent[-1]
         event = item[1]
-        sent = (
-            f"{view.ago(event)}, controller {event.node} sent broker {self.broker} the last of "
-            f"{counted(len(self.sent), self.api + ' request')}"
-        )
+        count = len(self.sent)
+        which = _a(self.api) if count == 1 else f"the last of {count:,} {self.api} requests"
+        sent = f"{view.ago(event)}, controller {event.node} sent broker {self.broker} {which}"
+        none = "it" if count == 1 else "any of them"
         if not self.refused:
             return [
-                Link(f"{sent}; broker {self.broker} handled none of them", item),
+                Link(f"{sent}; broker {self.broker} did not handle {none}", item),
                 expected(f"the answer of broker {self.broker} to {self.api}"),
             ]
         refusal = self.refused[-1]
         return [
             Link(sent, item),
             Link(
-                f"{view.ago(refusal[1])}, broker {self.broker} answered {refusal[1].error}, and it accepted none of "
-                "them",
+                f"{view.ago(refusal[1])}, broker {self.broker} answered {refusal[1].error}, and did not accept "
+                f"{none}",
                 refusal,
             ),
             *self._other_epoch(view, refusal[1]),

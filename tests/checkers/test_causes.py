@@ -125,8 +125,8 @@ def test_a_request_that_was_never_answered() -> None:
     finding = unconverged(*BACK, *sent)
     assert chain(finding)[2:] == [
         (
-            "60 ms before the failure, controller 3 sent broker 2 the last of 2 LeaderAndIsr requests; broker 2 "
-            "handled none of them."
+            "60 ms before the failure, controller 3 sent broker 2 the last of 2 LeaderAndIsr requests; broker 2 did "
+            "not handle any of them."
         ),
         "Expected next: the answer of broker 2 to LeaderAndIsr.",
     ]
@@ -139,8 +139,8 @@ def test_a_request_that_was_refused() -> None:
         31, "handled", 2, 3, "LeaderAndIsr", broker_epoch=4, error="STALE_BROKER_EPOCH"
     )
     assert chain(unconverged(*BACK, sent, refused))[2:] == [
-        "70 ms before the failure, controller 3 sent broker 2 the last of 1 LeaderAndIsr request.",
-        "69 ms before the failure, broker 2 answered STALE_BROKER_EPOCH, and it accepted none of them.",
+        "70 ms before the failure, controller 3 sent broker 2 a LeaderAndIsr.",
+        "69 ms before the failure, broker 2 answered STALE_BROKER_EPOCH, and did not accept it.",
         "The request named broker epoch 4 of broker 2, which registered with 20 80 ms before the failure.",
         "Expected next: a LeaderAndIsr that broker 2 accepts.",
     ]
