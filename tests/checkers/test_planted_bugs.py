@@ -1,4 +1,4 @@
-"""The honest cluster with one rule broken: the property named for the bug finds it, in some history out of a few."""
+"""The honest cluster with one rule broken: the property named for the bug finds it, in one history out of a hundred."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def histories(cluster: type[HonestCluster], count: int) -> Iterable[HonestCluste
 def test_a_planted_bug_is_found_by_its_property(bug: type[HonestCluster], name: str) -> None:
     assert any(
         judge(CHECKERS[name].check(), run.events)[name].verdict == Verdict.INVALID
-        for run in histories(bug, 40)
+        for run in histories(bug, 100)
     )
 
 

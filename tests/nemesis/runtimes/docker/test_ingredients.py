@@ -34,8 +34,9 @@ def test_brokers_and_planted_bugs_start_from_the_code_alone(
 ) -> None:
     ingredients.lay_out(tmp_path / "context", tmp_path_with_a_file(tmp_path))
     program = (
-        "import nemesis.reference.__main__, nemesis.mutants\n"
-        "for name in nemesis.mutants.MUTANTS: nemesis.mutants.apply(name)\n"
+        "import nemesis.reference.__main__\n"
+        "from nemesis.mutants.chosen import MUTANTS, choose_mutant\n"
+        "for name in MUTANTS: choose_mutant(name).load().plant()\n"
         "import sys; print(*sorted(sys.modules))\n"
         "print(nemesis.reference.__file__)"
     )
