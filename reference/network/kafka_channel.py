@@ -22,6 +22,7 @@ class KafkaChannel(FrameProtocol):
         """Written bytes still wait for the client."""
         self._accepted = accepted
         self._on_progress: Callable[[KafkaChannel], None] | None = None
+        self._is_resuming = False
 
     def attach(self, on_progress: Callable[[KafkaChannel], None]) -> None:
         """Call this from now on for new bytes, the end of a send and the loss of the connection."""
@@ -40,12 +41,12 @@ class KafkaChannel(FrameProtocol):
     def close(self) -> None:
         """Close the connection once everything is written."""
         self.is_closed = True
-        self.transport.close()
+        self._end(self.transport.close)
 
     def abort(self) -> None:
         """Close the connection at once; bytes that wait are lost."""
         self.is_closed = True
-        self.transport.abort()
+        self._end(self.transport.abort)
 
     def progressed(self) -> None:
         if self._on_progress is not None:
@@ -66,4 +67,15 @@ class KafkaChannel(FrameProtocol):
 
     def resume_writing(self) -> None:
         self.is_sending = False
-        self.progressed()
+        self._is_resuming = True
+        try:
+            self.progressed()
+        finally:
+            self._is_resuming = False
+
+    def _end(self, transport_end: Callable[[], None]) -> None:
+        """End the connection, but not inside ``resume_writing``: asyncio's transport would report the loss twice."""
+        if self._is_resuming:
+            asyncio.get_running_loop().call_soon(transport_end)
+        else:
+            transport_end()
