@@ -21,7 +21,7 @@ from rich.table import Table
 
 from benchmarks.figures import MILLION, Figure
 from benchmarks.histories.anomalies import Anomaly
-from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES
+from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES, NEEDS_TRACES
 from benchmarks.histories.clients import CLIENTS
 from benchmarks.histories.generate import write
 from benchmarks.histories.shape import Shape
@@ -79,11 +79,10 @@ def main(*sizes: int) -> list[Figure]:
 
 
 def everywhere(records: int) -> list[Anomaly]:
-    """An anomaly of each kind, spread over the first partition, which has so many records."""
-    step = records // (len(CLIENT_ANOMALIES) + 1)
-    return [
-        Anomaly(name, 0, number * step + 3) for number, name in enumerate(CLIENT_ANOMALIES, start=1)
-    ]
+    """An anomaly of each kind that clients alone show, spread over the first partition, which has so many records."""
+    names = [name for name in CLIENT_ANOMALIES if name not in NEEDS_TRACES]
+    step = records // (len(names) + 1)
+    return [Anomaly(name, 0, number * step + 3) for number, name in enumerate(names, start=1)]
 
 
 def measure(

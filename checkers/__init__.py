@@ -6,6 +6,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``breaks``           the smallest histories that break each property
 * ``controller``       one live controller per epoch, deposed ones fenced
 * ``office``, ``broker_failures``   the controller leaves its office for a reason; brokers that are gone are replaced
+* ``control_effects``  what brokers answer to the controller without an error has happened
 * ``metadata``         what brokers know of the cluster never goes back
 * ``client_offsets``   the first and last offsets that clients see never go back
 * ``broker_epochs``    requests and writes for an earlier incarnation of a broker are refused
@@ -39,12 +40,13 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from nemesis.checkers.broker_epochs import BROKER_EPOCH_FENCED
 from nemesis.checkers.broker_failures import DEAD_BROKERS_REPLACED
 from nemesis.checkers.client_offsets import CLIENT_OFFSETS_GROW
+from nemesis.checkers.control_effects import CONTROL_REQUESTS_APPLIED
 from nemesis.checkers.controller import (
     CONTROLLER_EPOCH_GROWS,
     SINGLE_CONTROLLER,
@@ -56,10 +58,18 @@ from nemesis.checkers.elections_answered import ELECTIONS_ANSWERED
 from nemesis.checkers.exceptions import NO_UNFORESEEN_EXCEPTION
 from nemesis.checkers.faults import FAULT_EFFECT
 from nemesis.checkers.foreign import FOREIGN, foreign_properties, foreign_property, select_foreign
+from nemesis.checkers.framework.model import NotObserved
 from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.leadership import LEADER_EPOCH_GROWS, LEADER_FROM_ISR, ONE_LEADER_PER_EPOCH
 from nemesis.checkers.liveness.check import LIVENESS
+from nemesis.checkers.liveness.isr_shrinks import ISR_SHRINKS_IN_TIME
 from nemesis.checkers.liveness.late_recovery import LATE_RECOVERY
+from nemesis.checkers.liveness.leader_balance import LEADERS_BALANCED
+from nemesis.checkers.liveness.log_dir_failures import LOG_DIR_FAILURES_HANDLED
+from nemesis.checkers.liveness.notifications import NOTIFICATIONS_HANDLED
+from nemesis.checkers.liveness.offsets_at_rest import OFFSETS_AT_REST
+from nemesis.checkers.liveness.retention import RETENTION_RUNS
+from nemesis.checkers.liveness.settings_in_force import SETTINGS_TAKE_EFFECT
 from nemesis.checkers.log.client_log import (
     DIRTY_READ,
     DUPLICATE,
@@ -71,6 +81,7 @@ from nemesis.checkers.log.client_log import (
     POLL_SKIP,
     STALE_READ_ABOVE_HW,
     UNSEEN,
+    WITHHELD,
 )
 from nemesis.checkers.metadata import METADATA_NEVER_BACK
 from nemesis.checkers.office import OFFICE_KEPT
@@ -85,6 +96,7 @@ from nemesis.checkers.replication.logs import LEADER_COMPLETENESS, LOG_MATCHING
 from nemesis.checkers.replication.min_isr import MIN_ISR_BEHIND_ACK
 from nemesis.checkers.replication.own_log import HW_WITHIN_LOG, LEADER_KEEPS_LOG
 from nemesis.checkers.transitions import LEGAL_TRANSITION
+from nemesis.history.sources import EventSource
 from nemesis.registry import Registry, by_name
 
 __all__ = [
@@ -105,6 +117,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     OFFICE_KEPT,
     DEAD_BROKERS_REPLACED,
     METADATA_NEVER_BACK,
+    CONTROL_REQUESTS_APPLIED,
     LEADER_EPOCH_GROWS,
     ONE_LEADER_PER_EPOCH,
     LEADER_FROM_ISR,
@@ -113,6 +126,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     HW_BOUNDED,
     HW_GROWS,
     ISR_JOIN_CAUGHT_UP,
+    ISR_SHRINKS_IN_TIME,
     LEADER_KEEPS_LOG,
     HW_WITHIN_LOG,
     NO_TRUNCATION_BELOW_HW,
@@ -123,8 +137,11 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     LOG_MATCHING,
     LEADER_COMPLETENESS,
     FINAL_LOGS,
+    OFFSETS_AT_REST,
+    SETTINGS_TAKE_EFFECT,
     LOST_WRITE,
     UNSEEN,
+    WITHHELD,
     STALE_READ_ABOVE_HW,
     DUPLICATE,
     INCONSISTENT_OFFSET,
@@ -138,6 +155,10 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     NO_UNFORESEEN_EXCEPTION,
     CONVERGENCE,
     LATE_RECOVERY,
+    NOTIFICATIONS_HANDLED,
+    LEADERS_BALANCED,
+    LOG_DIR_FAILURES_HANDLED,
+    RETENTION_RUNS,
     LIVENESS,
     FAULT_EFFECT,
 )
@@ -164,6 +185,16 @@ def recorded(events_format: int) -> tuple[str, ...]:
     """Return the properties for which runs of this format of events recorded enough, in the order of reports."""
     return tuple(
         name for name, decided in CHECKERS.items() if decided.recorded_since <= events_format
+    )
+
+
+def not_observed(
+    names: Iterable[str], observed: Collection[EventSource]
+) -> tuple[NotObserved, ...]:
+    """Return those of our own properties that need a source beyond the observed ones; raises KeyError."""
+    missing = ((name, CHECKERS[name].not_observed_without(observed)) for name in names)
+    return tuple(
+        NotObserved(property=name, without=without) for name, without in missing if without
     )
 
 

@@ -10,7 +10,14 @@ import msgspec
 
 from nemesis.checkers.addressed import Addressed, addressed
 from nemesis.checkers.framework.event_list import Row
-from nemesis.checkers.znodes import BROKER_IDS, TOPICS, changes, epoch_changes, is_election
+from nemesis.checkers.znodes import (
+    BROKER_IDS,
+    MARKS,
+    TOPICS,
+    changes,
+    epoch_changes,
+    is_election,
+)
 
 TopicPartition = tuple[str, int]
 
@@ -60,12 +67,18 @@ class Assignments:
     current: dict[TopicPartition, Assignment]
     removals: dict[tuple[TopicPartition, int], Removal]
     """(partition, broker) → when the broker was taken out last, in this life of the topic."""
+    removals_of_deleted: dict[tuple[TopicPartition, int], Removal]
+    """The same of topics that were deleted without the broker; it has had no replica of the name since."""
     registered: dict[int, int]
     """Broker → the zxid of its registration, of those that are registered at the end."""
     elected: int
     """The zxid of the last election of a controller."""
     deleted: set[str]
     """Topics that were deleted, also when they exist again."""
+    gone: set[str]
+    """Topics that were deleted and do not exist at the end."""
+    marked: set[str]
+    """Topics that are marked for deletion at the end."""
     addressed: Addressed
     """Which brokers the writers of assignments knew to be there."""
 
@@ -88,13 +101,17 @@ def assignments(rows: Iterable[Row]) -> Assignments:
     """Follow the znodes of topics, brokers and controllers."""
     listed = list(rows)
     elections = [event.zxid or 0 for _, event in epoch_changes(listed) if is_election(event)]
-    state = Assignments({}, {}, {}, max(elections, default=-1), set(), addressed(listed))
+    state = Assignments(
+        {}, {}, {}, {}, max(elections, default=-1), set(), set(), set(), addressed(listed)
+    )
     for row, event in changes(listed):
         path = event.path or ""
         if path.startswith(BROKER_IDS) and (name := path.removeprefix(BROKER_IDS)).isdecimal():
             state.registered.pop(int(name), None)
             if event.zk_op == "create":
                 state.registered[int(name)] = event.zxid or 0
+        elif (topic := path.removeprefix(MARKS)) != path:
+            (state.marked.discard if event.zk_op == "delete" else state.marked.add)(topic)
         elif (topic := path.removeprefix(TOPICS)) != path and "/" not in topic:
             _follow(state, topic, decoded(event.data), Removal(row, event.zxid or 0), event.zk_op)
     return state
@@ -109,6 +126,12 @@ def _follow(
 ) -> None:
     if operation == "delete":
         state.deleted.add(topic)
+        state.gone.add(topic)
+        state.removals_of_deleted |= {
+            (tp, broker): removal
+            for (tp, broker), removal in state.removals.items()
+            if tp[0] == topic and broker not in state.current[tp].replicas
+        }
         state.current = {
             tp: assignment for tp, assignment in state.current.items() if tp[0] != topic
         }
@@ -116,10 +139,14 @@ def _follow(
             key: removal for key, removal in state.removals.items() if key[0][0] != topic
         }
         return
+    if operation == "create":
+        state.gone.discard(topic)
     for partition, assignment in written.items():
         before = state.current.get((topic, partition), Assignment(()))
         for broker in set(before.replicas).difference(assignment.replicas):
             state.removals[(topic, partition), broker] = change
+        for broker in assignment.replicas:
+            state.removals_of_deleted.pop(((topic, partition), broker), None)
         state.current[topic, partition] = assignment
 
 

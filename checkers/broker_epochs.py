@@ -36,6 +36,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
 UNKNOWN_BROKER_EPOCH: Final = -1
 
@@ -169,6 +170,7 @@ BROKER_EPOCH_FENCED: Final = Property(
     unknown="No control request and no ISR change carries a broker epoch.",
     source="KIP-380 (KAFKA-7235), KIP-903 (KAFKA-14617).",
     check=BrokerEpochFenced,
+    decided_from=frozenset({EventSource.TRACES}),
     reason=controllers.broker_epoch_fenced,
     breaks=breaks.BROKER_EPOCH_FENCED,
 )

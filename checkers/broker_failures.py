@@ -14,10 +14,10 @@ has a zxid that its events carry. The greatest zxid that its process has reporte
 in ZooKeeper's order that lies before that end; the states as of that zxid are judged.
 
 What a correct controller does and is not convicted for: a broker that died after the controller had looked; the last
-member of an ISR, which stays; a topic that is being deleted or was deleted at some time, whose partitions get no
-leaders; members of an ISR that a leader wrote itself, as before IBP 2.7 (the dead broker may have joined when it was
-already dead, and the next event tells the controller); replicas of a dead broker that are created while it is dead,
-which are Online in Kafka.
+member of an ISR, which stays; a reassignment that leaves a partition one replica, before the broker that leads it shuts
+down; a topic that is being deleted or was deleted at some time, whose partitions get no leaders; members of an ISR that
+a leader wrote itself, as before IBP 2.7 (the dead broker may have joined when it was already dead, and the next event
+tells the controller); replicas of a dead broker that are created while it is dead, which are Online in Kafka.
 
 Source: KafkaController (onControllerFailover, onBrokerFailure, doControlledShutdown), ReplicaStateMachine; KAFKA-3143.
 """
@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 from nemesis.checkers import znodes
@@ -40,6 +41,7 @@ from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.znodes import StateChange
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
 _NO_LEADER: Final = -1
 _DELETIONS: Final = "/admin/delete_topics/"
@@ -61,6 +63,12 @@ class States:
         """Return the state that was current after this transaction."""
         index = bisect_right(self.zxids, zxid)
         return self.changes[index - 1] if index else None
+
+    def lifetime(self, change: StateChange) -> tuple[int, float]:
+        """Return the zxids between which a state was current: its own, and that of the next state."""
+        zxid = change.event.zxid or 0
+        index = bisect_right(self.zxids, zxid)
+        return zxid, self.zxids[index] if index < len(self.zxids) else inf
 
 
 @dataclass(slots=True)
@@ -105,7 +113,7 @@ class BrokerFailures(EventListCheck):
         return (DEAD_BROKERS_REPLACED,)
 
     def judge(self, rows: list[Row]) -> Results:
-        states, deleted = _states(rows), _deleted_topics(rows)
+        states, deleted, alone = _states(rows), _deleted_topics(rows), _left_alone(rows)
         findings: list[Finding] = []
         checked = 0
         for row, event, zxid, term in _ends(rows):
@@ -116,7 +124,12 @@ class BrokerFailures(EventListCheck):
                 if key[0] not in deleted and (state := of_partition.as_of(zxid)) is not None
             }
             if event.kind == Kind.CONTROLLED_SHUTDOWN_HANDLED:
-                findings += _still_needed(row, event, term, known)
+                several = {
+                    key: state
+                    for key, state in known.items()
+                    if _has_several(state, states[key].lifetime(state), alone[key])
+                }
+                findings += _still_needed(row, event, term, several)
             elif event.live is not None:
                 live = frozenset(event.live)
                 findings += _dead_members(row, live, term, known)
@@ -140,6 +153,28 @@ def _deleted_topics(rows: list[Row]) -> frozenset[str]:
     asked = {path.removeprefix(_DELETIONS) for path, _ in paths if path.startswith(_DELETIONS)}
     gone = {path.removeprefix(znodes.TOPICS) for path, did in paths if did == "delete"}
     return frozenset(asked | gone)
+
+
+def _left_alone(rows: list[Row]) -> Mapping[TopicPartition, list[int]]:
+    """The zxids at which each partition was assigned one replica only."""
+    alone: dict[TopicPartition, list[int]] = defaultdict(list)
+    for _, event in znodes.changes(rows):
+        if event.topic is None or event.path != f"{znodes.TOPICS}{event.topic}":
+            continue
+        for partition, replicas in znodes.assignment(event).items():
+            if len(replicas) == 1:
+                alone[event.topic, partition].append(event.zxid or 0)
+    return alone
+
+
+def _has_several(state: StateChange, lifetime: tuple[int, float], alone: Sequence[int]) -> bool:
+    """Whether the partition had several replicas when the state was written, and as long as it was current.
+
+    The controller takes the last of them away after it has written the state, and its events do not have that zxid.
+    """
+    since, until = lifetime
+    is_left = any(since < zxid < until for zxid in alone)
+    return state.assigned is not None and len(state.assigned) > 1 and not is_left
 
 
 def _ends(rows: list[Row]) -> Iterator[tuple[int, Event, int, Term]]:
@@ -225,14 +260,9 @@ def _dead_replicas(
 
 
 def _still_needed(
-    row: int, event: Event, term: Term, known: dict[TopicPartition, StateChange]
+    row: int, event: Event, term: Term, several: dict[TopicPartition, StateChange]
 ) -> list[Finding]:
-    """Parts (d) and (e)."""
-    several = {
-        key: state
-        for key, state in known.items()
-        if state.assigned is not None and len(state.assigned) > 1
-    }
+    """Parts (d) and (e), of partitions of several replicas."""
     led = [(key, state) for key, state in several.items() if state.event.leader == event.peer]
     findings = []
     if event.count is not None and len(led) > event.count:
@@ -266,6 +296,7 @@ DEAD_BROKERS_REPLACED: Final = Property(
     unknown="No controller reported that it had finished a failover or the handling of a change of brokers.",
     source="KafkaController (onControllerFailover, onBrokerFailure, doControlledShutdown); KAFKA-3143.",
     check=BrokerFailures,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.TRACES}),
     recorded_since=4,
     reason=explain.dead_brokers_replaced,
     breaks=breaks.DEAD_BROKERS_REPLACED,

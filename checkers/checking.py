@@ -7,7 +7,8 @@ that were in force and the steps of the proof.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,9 +20,10 @@ from nemesis.checkers.faults_in_force import FaultsInForce
 from nemesis.checkers.framework.engine import Engine, run_checks
 from nemesis.checkers.framework.fold import WORST_FIRST
 from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict, combine
-from nemesis.checkers.framework.property import Check, Property
+from nemesis.checkers.framework.property import Check, Property, see_only
 from nemesis.checkers.framework.segment import PROOF_ROW
 from nemesis.history.reader import History, open_history
+from nemesis.history.sources import ALL_SOURCES, EventSource
 from nemesis.history.spark import context
 
 if TYPE_CHECKING:
@@ -44,8 +46,12 @@ def check(
     *,
     engine: Engine = "inline",
     spark_master: str | None = None,
+    observed: Collection[EventSource] = ALL_SOURCES,
 ) -> Outcome:
     """Return what the checks make of a history (``history/`` of a run, or one already opened).
+
+    ``observed`` are the history's sources, among them all that the checks' properties are decided from. The checks
+    see no events of other sources: traces of some brokers alone would convict a correct cluster.
 
     Raises HistoryError when the history cannot be used. Whatever is wrong with its sources, short
     of that, is in ``Outcome.problems`` and makes the verdict ``unknown`` unless it is ``invalid``.
@@ -54,8 +60,15 @@ def check(
     opened = history if isinstance(history, History) else open_history(history)
     spark = context(spark_master) if engine == "spark" else None
     decided = {declared.name: declared for checker in checkers for declared in checker.properties()}
+    for checker in checkers:
+        see_only(checker, observed)
     checked = run_checks(opened.row_groups, checkers, spark)
-    results = _explain(opened, checked, decided, spark)
+    results = [
+        msgspec.structs.replace(
+            result, in_part_without=decided[result.property].incomplete_without(observed)
+        )
+        for result in _explain(opened, checked, _with_causes(decided, observed), spark)
+    ]
     verdicts = [result.verdict for result in results]
     verdicts += [Verdict.UNKNOWN] * len(opened.problems)
     return Outcome(
@@ -66,6 +79,15 @@ def check(
         seconds=time.monotonic() - started,
         problems=opened.problems,
     )
+
+
+def _with_causes(
+    decided: Mapping[str, Property], observed: Collection[EventSource]
+) -> Mapping[str, Property]:
+    """Return the properties, without causes where brokers do not trace: there the steps of a recovery are not known."""
+    if EventSource.TRACES in observed:
+        return decided
+    return {name: replace(declared, cause=None) for name, declared in decided.items()}
 
 
 def _explain(

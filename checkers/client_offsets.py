@@ -47,6 +47,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
 EARLIEST: Final = "earliest-offset"
 LATEST: Final = "latest-offset"
@@ -91,6 +92,8 @@ class Replica:
     roles: list[Row] = field(default_factory=list)
     openings: int = 0
     turn: int = 0
+    judged: int = 0
+    """The number of answers that a trace of the broker decides."""
     queries: dict[tuple[str, int | None], Query] = field(default_factory=dict)
     answers: dict[tuple[int, ...], list[Answer]] = field(default_factory=lambda: defaultdict(list))
     """By what answered, sorted by offset."""
@@ -110,9 +113,15 @@ class Replica:
             answer = Answer(event.offset, row, self.turn)
             if query_sent is not None and event.f == LATEST:
                 return self._latest(query_sent, answer)
-            if query_sent is not None and query_sent.openings == self.openings:
+            if query_sent is not None and self._is_traced and query_sent.openings == self.openings:
+                self.judged += 1
                 return self._earlier((self.openings,), query_sent, answer)
         return None
+
+    @property
+    def _is_traced(self) -> bool:
+        """Whether the broker traces: without a trace a log may have been opened between two answers."""
+        return bool(self.roles) or self.openings > 0
 
     def _leads_on(self, event: Event) -> bool:
         """Whether a leader is named again in its epoch: the epoch began before, perhaps with a shorter log."""
@@ -124,6 +133,7 @@ class Replica:
         led = [(row, role) for row, role in candidates if role.kind == Kind.BECOME_LEADER]
         if not led:
             return None
+        self.judged += 1
         row, shortest = min(led, key=lambda item: item[1].log_end_offset or 0)
         start = shortest.log_end_offset or 0
         if answer.offset < start:
@@ -164,16 +174,22 @@ class ClientOffsets(Administered):
     def judge(self, rows: list[Row]) -> Results:
         replicas: dict[tuple[TopicPartition, int], Replica] = defaultdict(Replica)
         findings: list[Finding] = []
-        checked = 0
+        leaderships = 0
         for row, event in sorted(rows, key=lambda item: (item[1].time, item[0])):
             if event.topic is None or event.partition is None or event.node is None:
                 continue
-            checked += event.kind in (Kind.OK, Kind.BECOME_LEADER)
+            leaderships += event.kind == Kind.BECOME_LEADER
             replica = replicas[(event.topic, event.partition), event.node]
             bound = replica.take_in(row, event)
             if bound is not None:
                 findings.append(_fallen(row, event, bound))
-        return conclude(CLIENT_OFFSETS_GROW, checked=checked, findings=findings)
+        judged = sum(replica.judged for replica in replicas.values())
+        return conclude(
+            CLIENT_OFFSETS_GROW,
+            checked=leaderships + judged,
+            findings=findings,
+            numbers={"answers": float(judged)},
+        )
 
 
 def _fallen(row: int, event: Event, bound: Bound) -> Finding:
@@ -186,9 +202,10 @@ CLIENT_OFFSETS_GROW: Final = Property(
     name="client-offsets-grow",
     promise="What ListOffsets answers as the first and the last offset of a partition never goes back.",
     unit="terms of leaders and answers",
-    unknown="No broker became leader, and no client asked for offsets.",
+    unknown="No broker traced that it became leader, and no answer of a broker that traces was recorded.",
     source="KIP-207 (KAFKA-2334).",
     check=ClientOffsets,
+    decided_from=frozenset({EventSource.CLIENTS, EventSource.TRACES}),
     reason=explain.client_offsets_grow,
     breaks=breaks.CLIENT_OFFSETS_GROW,
 )

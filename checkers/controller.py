@@ -35,6 +35,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
 _ACTS = frozenset(
     {
@@ -296,6 +297,8 @@ SINGLE_CONTROLLER: Final = Property(
     ),
     source="KafkaController and KafkaZkClient of Kafka 2.1 and later; KAFKA-6082.",
     check=SingleController,
+    decided_from=frozenset({EventSource.METADATA_LOG}),
+    completed_by=frozenset({EventSource.TRACES}),
     reason=controllers.single_controller,
     breaks=breaks.SINGLE_CONTROLLER,
 )
@@ -307,6 +310,7 @@ CONTROLLER_EPOCH_GROWS: Final = Property(
     unknown="ZooKeeper's log shows no election.",
     source="KafkaController and KafkaZkClient of Kafka 2.1 and later; KAFKA-6082.",
     check=ControllerEpochGrows,
+    decided_from=frozenset({EventSource.METADATA_LOG}),
     reason=controllers.controller_epoch_grows,
     breaks=breaks.CONTROLLER_EPOCH_GROWS,
 )
@@ -320,6 +324,8 @@ STALE_CONTROLLER_FENCED: Final = Property(
     ),
     source="KafkaController and KafkaZkClient of Kafka 2.1 and later; KAFKA-6082.",
     check=StaleControllerFenced,
+    decided_from=frozenset({EventSource.METADATA_LOG}),
+    completed_by=frozenset({EventSource.TRACES}),
     reason=controllers.stale_controller_fenced,
     breaks=breaks.STALE_CONTROLLER_FENCED,
 )

@@ -25,6 +25,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import INITIAL_TOPICS, Event, Kind
+from nemesis.history.sources import EventSource
 
 HEAL = "heal"
 MAX_HARNESS_LAG_MS = 1_000
@@ -113,6 +114,7 @@ CONVERGENCE: Final = Property(
     unknown="The harness could not make a check, or ran more than a second late itself.",
     source="A requirement of this harness: a healed cluster comes back by itself.",
     check=Convergence,
+    decided_from=frozenset({EventSource.HARNESS}),
     reason=ends.convergence,
     cause=find.of_convergence,
     breaks=breaks.CONVERGENCE,

@@ -16,7 +16,8 @@ end broker 2 keeps a log of t-0. That records of an earlier life are read is ``e
 What a correct cluster does and is not convicted for: an operation of unknown outcome may have its effect at any later
 time, or never; deleting what is being deleted already succeeds; a topic that is marked for deletion counts as absent,
 whether its deletion comes to an end is the property ``convergence``; the configuration of a topic whose creation then
-failed stays.
+failed stays; a broker that was away when a reassignment took its replica away never hears of the deletion either, and
+keeps the log, with Kafka too: that is reported and allowed (``nemesis.checkers.reassignment``).
 
 Limits: judged by what the harness saw at the end (``nemesis.checkers.end_state``); names that nobody operated on are
 not judged. Without ZooKeeper's log (c) says nothing of znodes, (d) and (e) nothing at all.
@@ -29,23 +30,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from nemesis.checkers import end_state
+from nemesis.checkers import addressed, end_state
 from nemesis.checkers.administered import CLIENT_KINDS, Administered, follow, in_time
+from nemesis.checkers.assignments import Assignments, assignments
 from nemesis.checkers.breaks import ends as breaks
 from nemesis.checkers.end_state import EndState
 from nemesis.checkers.explain import ends
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
-from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.possible import Possible
-from nemesis.checkers.znodes import TOPICS, changes
+from nemesis.checkers.znodes import MARKS, TOPICS, changes
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
 CREATE, GROW, DELETE = "create-topic", "create-partitions", "delete-topic"
 ABSENT = 0
-MARKS = "/admin/delete_topics/"
 CONFIGS = "/config/topics/"
 
 Effect = tuple[str, int]
@@ -97,7 +99,7 @@ class Znodes:
 
 class Deletion(Administered):
     operations = frozenset({CREATE, GROW, DELETE})
-    kinds = frozenset({*CLIENT_KINDS, Kind.END_STATE, Kind.ZNODE})
+    kinds = frozenset({*CLIENT_KINDS, *addressed.KINDS, Kind.END_STATE, Kind.ZNODE})
     columns = (
         "op",
         "f",
@@ -105,7 +107,10 @@ class Deletion(Administered):
         "zxid",
         "zk_op",
         "path",
+        "data",
+        "controller_epoch",
         "topic_id",
+        *addressed.COLUMNS,
         *end_state.COLUMNS,
     )
 
@@ -123,7 +128,7 @@ class Deletion(Administered):
         for topic, name in sorted(names.items()):
             findings += self._impossible_answers(topic, name)
             findings += self._not_as_asked(topic, name, observed, znodes)
-        findings += self._left_behind(names, observed, znodes)
+        findings += self._left_behind(names, observed, znodes, assignments(rows))
         findings += self._same_id(znodes)
         findings += self._unasked(znodes)
         checked = 0 if observed.partitions is None else len(names)
@@ -151,7 +156,7 @@ class Deletion(Administered):
             yield finding(self.name, topic, sentence, last, *list(there.values())[:1])
 
     def _left_behind(
-        self, names: Iterable[str], observed: EndState, znodes: Znodes
+        self, names: Iterable[str], observed: EndState, znodes: Znodes, assigned: Assignments
     ) -> Iterator[Finding]:
         """What speaks of partitions that do not exist."""
         known = set(names)
@@ -162,7 +167,16 @@ class Deletion(Administered):
                         deletion = znodes.deleted.get(tp[0])
                         sentence = f"At the end broker-{node} {phrase} {tp_name(*tp)}, which does not exist."
                         proof = None if deletion is None else deletion[0]
-                        yield finding(self.name, tp[0], sentence, proof, row)
+                        removal = assigned.removals_of_deleted.get((tp, node))
+                        verdict = Verdict.INVALID
+                        if by_broker is observed.logs and removal is not None:
+                            proof = removal.row
+                            if assigned.might_not_know(removal, node):
+                                verdict = Verdict.VALID
+                                sentence += (
+                                    " It may never have received the request to delete its replica."
+                                )
+                        yield finding(self.name, tp[0], sentence, proof, row, verdict=verdict)
         for path, (row, event) in sorted(znodes.existing.items()):
             topic = _topic_of(path)
             deletion = znodes.deleted.get(topic)
@@ -227,6 +241,9 @@ DELETION: Final = Property(
     unknown="The harness could not look at ZooKeeper or at a broker at the end.",
     source="TopicDeletionManager; KIP-516 (topic ids).",
     check=Deletion,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS, EventSource.END_STATE}),
+    completed_by=frozenset({EventSource.TRACES}),
     reason=ends.deletion,
+    reason_covers_excuses=True,
     breaks=breaks.DELETION,
 )

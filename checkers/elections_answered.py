@@ -33,6 +33,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
 PREFERRED: Final = "preferred"
 TopicPartition = tuple[str | None, int | None]
@@ -116,6 +117,7 @@ ELECTIONS_ANSWERED: Final = Property(
     unknown="No controller reported a state that it had committed.",
     source="KIP-460 (ElectLeaders); KafkaController.processReplicaLeaderElection.",
     check=ElectionsAnswered,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS, EventSource.TRACES}),
     reason=explain.elections_answered,
     breaks=breaks.ELECTIONS_ANSWERED,
 )

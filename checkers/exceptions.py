@@ -25,6 +25,7 @@ from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
 
 class UnforeseenExceptions(EventListCheck):
@@ -64,6 +65,7 @@ NO_UNFORESEEN_EXCEPTION: Final = Property(
     unknown="No broker traced that it records its exceptions.",
     source="A requirement of this harness: an exception that nothing foresees skips work unseen.",
     check=UnforeseenExceptions,
+    decided_from=frozenset({EventSource.TRACES}),
     recorded_since=4,
     reason=ends.no_unforeseen_exception,
     breaks=breaks.NO_UNFORESEEN_EXCEPTION,

@@ -26,6 +26,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.faults import LOST, MEASURED, TRIGGER_MISSED, VERIFIED, measurements
 
 MAX_SKIPPED_SHARE = 0.2
@@ -138,6 +139,7 @@ FAULT_EFFECT: Final = Property(
     ),
     source="A requirement of this harness: a fault without effect proves nothing.",
     check=FaultEffect,
+    decided_from=frozenset({EventSource.FAULTS, EventSource.HARNESS}),
     reason=ends.fault_effect,
     breaks=breaks.FAULT_EFFECT,
 )

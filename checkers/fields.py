@@ -137,6 +137,8 @@ def _others(value: Any, column: str, history: Sequence[Event]) -> list[Any]:
         candidates += [value - 1, value + 1, 0, value + 1000]
     elif isinstance(value, str):
         candidates += [*_WORDS.get(column, ()), "another"]
+    elif column == "targets":
+        candidates += [[], ["broker-1"], ["broker-2"]]
     elif isinstance(value, list):
         candidates += [value[1:], value[:-1], [*value, 99], *([number] for number in range(4))]
         candidates += [[1, 2], [1, 2, 3]]
@@ -167,9 +169,8 @@ _PRODUCER: Final = "for people; that nothing is stored twice is judged by the va
 _REASON_BY_KIND: Final = MappingProxyType(
     {
         "znode-refused": _NOT_SENT,
-        "znode-attempt": _ATTEMPT,
         "znode-outcome": _ATTEMPT,
-        "metadata-updated": "`partition-metadata` states the effect, which is constrained",
+        "fetch-answered": "names the cause of a finding; followers are judged by their logs",
         "isr-change-proposed": "a proposal; what is committed (`znode`, `alter-partition-handled`) is constrained",
     }
 )
@@ -217,6 +218,13 @@ _REASON_BY_FIELD: Final = MappingProxyType(
             "partition_epoch",
         ): "`partition-metadata` and the znode's version are constrained",
         ("znode", "broker_epoch"): "the same number as `zxid`",
+        **{
+            (
+                "metadata-updated",
+                column,
+            ): "`control-request-handled` and `partition-metadata` are constrained"
+            for column in ("controller_epoch", "peer", "count")
+        },
     }
 )
 

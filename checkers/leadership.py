@@ -11,14 +11,18 @@
   in the controller's own view, unless the election was unclean and permitted (``unclean``) at some time between what
   its controller had certainly seen (``read_after``) and the commit; if nothing is known of permissions, an unclean
   election is ``unknown``. The first leader is an assigned replica. In every committed state the ISR is not empty, is
-  out of the replicas assigned at that zxid and holds the leader, unless there is none (−1).
+  out of the replicas assigned at that zxid and holds the leader, unless there is none (−1). Where brokers do not
+  trace, any election from outside the ISR may have been an unclean one.
   Smallest break: ISR [1, 2], then leader 3.
 
 What a correct cluster does and is not convicted for: the same leader may be elected again; a removal from the ISR
 and a new epoch without an election leave the leader as it is, dead or alive (but may not name another one); a broker
 that a controller believed alive may be dead; followers adopt an epoch late; one broker may become leader twice in one
 epoch (a repeated LeaderAndIsr, a restart). A topic that was created twice is two topics: its brokers' events are told
-apart by topic id, ZooKeeper's by the deletion of the znode in between.
+apart by topic id, ZooKeeper's by the deletion of the znode in between. A controller of Kafka that cancels a
+reassignment takes what that was adding out of the assignment first, and then out of the ISR, one broker after the
+other: where brokers do not trace, a member of the ISR may stay there after it has left the replicas. The reference
+does it the other way round.
 
 Source: PartitionStateMachine, Partition.makeLeader; KIP-101 and KIP-320 for what the epochs carry.
 """
@@ -43,6 +47,7 @@ from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.checkers.read_after import Readings
 from nemesis.checkers.unclean import UNCLEAN, Election, Permission
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
 NO_LEADER = -1
 FEW_LEADERS = 8
@@ -271,16 +276,18 @@ class LeaderFromIsr(EventListCheck):
             if event.kind == Kind.LEADER_ELECTED
         }
         permissions, readings = unclean.permissions_in(rows), Readings(rows)
+        is_traced = any(event.kind in unclean.TRACED for _, event in rows)
         findings, checked = [], 0
         for change in znodes.state_changes(rows):
             checked += 1
             event = change.event
             traced = elections.get((event.zxid, event.topic, event.partition))
             election = traced[1] if traced else None
-            sentence, verdict = _wrong_shape(change, election), Verdict.INVALID
+            leaving = frozenset() if is_traced else _members(change.previous)
+            sentence, verdict = _wrong_shape(change, election, leaving), Verdict.INVALID
             if sentence is None and change.changes_leadership:
                 permitted = Permission.FORBIDDEN
-                if _is_unclean(event, election):
+                if _is_unclean(event, election) or (_is_outsider(change) and not is_traced):
                     permitted = permissions.of(
                         event.topic,
                         event.partition,
@@ -303,8 +310,13 @@ class LeaderFromIsr(EventListCheck):
         return conclude(LEADER_FROM_ISR, checked=checked, findings=findings)
 
 
-def _wrong_shape(change: znodes.StateChange, election: Event | None) -> str | None:
-    """What is wrong with a committed state in itself, given its partition's replicas."""
+def _wrong_shape(
+    change: znodes.StateChange, election: Event | None, leaving: frozenset[int]
+) -> str | None:
+    """What is wrong with a committed state in itself, given its partition's replicas.
+
+    ``leaving`` are brokers that may still be in the ISR after they have left the replicas.
+    """
     event, assigned = change.event, change.assigned
     if event.isr is None:
         return None
@@ -314,9 +326,14 @@ def _wrong_shape(change: znodes.StateChange, election: Event | None) -> str | No
         return f"a state was committed whose leader {event.leader} is not in its ISR {_list(event.isr)}."
     if assigned is None and election is not None and election.replicas is not None:
         assigned = frozenset(election.replicas)
-    if assigned is not None and (strangers := sorted(set(event.isr) - assigned)):
+    if assigned is not None and (strangers := sorted(set(event.isr) - assigned - leaving)):
         return f"the ISR {_list(event.isr)} holds brokers that are no replicas of it: {_list(strangers)}."
     return None
+
+
+def _members(state: Event | None) -> frozenset[int]:
+    """The ISR of a state; nothing of one that is not known."""
+    return frozenset() if state is None else frozenset(state.isr or ())
 
 
 def _wrong_leader(change: znodes.StateChange, election: Event | None) -> str | None:
@@ -386,6 +403,8 @@ LEADER_EPOCH_GROWS: Final = Property(
     unknown="No partition state and no change of a replica's role is recorded.",
     source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
     check=LeaderEpochGrows,
+    decided_from=frozenset({EventSource.METADATA_LOG}),
+    completed_by=frozenset({EventSource.TRACES}),
     reason=leaders.leader_epoch_grows,
     breaks=breaks.LEADER_EPOCH_GROWS,
 )
@@ -398,6 +417,7 @@ ONE_LEADER_PER_EPOCH: Final = Property(
     ),
     source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
     check=OneLeaderPerEpoch,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.TRACES}),
     reason=leaders.one_leader_per_epoch,
     breaks=breaks.ONE_LEADER_PER_EPOCH,
 )
@@ -409,6 +429,8 @@ LEADER_FROM_ISR: Final = Property(
     unknown="An unclean election happened, and no event reports whether the topic permits it.",
     source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
     check=LeaderFromIsr,
+    decided_from=frozenset({EventSource.METADATA_LOG}),
+    completed_by=frozenset({EventSource.TRACES}),
     reason=leaders.leader_from_isr,
     breaks=breaks.LEADER_FROM_ISR,
 )

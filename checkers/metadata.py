@@ -26,6 +26,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
 LeaderEpoch = tuple[str | None, str | None, int | None, int | None]
 """Topic, topic id, partition, leader epoch."""
@@ -102,6 +103,7 @@ METADATA_NEVER_BACK: Final = Property(
     unknown="No broker reported what an UpdateMetadata request changed.",
     source="MetadataCache; KIP-320 (older leader epochs are ignored); KIP-497 for partition epochs.",
     check=Metadata,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.TRACES}),
     recorded_since=4,
     reason=explain.metadata_never_back,
     breaks=breaks.METADATA_NEVER_BACK,

@@ -9,7 +9,8 @@ What a correct cluster does and is not convicted for: a session ends at any time
 session ends, or long after; an operator forces an election by deleting the znode; of a session it is unknown whose it
 is, when no broker traced it.
 
-Limits: whether the reason of a resignation holds is not judged, only that the office was really left.
+Limits: whether the reason of a resignation holds is not judged, only that the office was really left. An owner that
+deletes ``/controller`` is judged only if controllers trace at all: one without traces may have resigned.
 Source: KafkaController (triggerControllerMove, maybeResign), KafkaZkClient.deleteController; KAFKA-13407.
 """
 
@@ -26,6 +27,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
 
 class Office(EventListCheck):
@@ -54,11 +56,10 @@ def _ends(rows: list[Row]) -> tuple[list[Finding], int]:
     """Return the ends of ``/controller`` that nothing explains, and how often it was created."""
     owners = znodes.session_owners(rows)
     closed = {(event.zxid, event.session) for _, event in rows if event.kind == Kind.SESSION_CLOSED}
-    resigned = {
-        (event.node, event.controller_epoch)
-        for _, event in rows
-        if event.kind == Kind.CONTROLLER_RESIGNED
-    }
+    elected, resigned = (
+        {(event.node, event.controller_epoch) for _, event in rows if event.kind == kind}
+        for kind in (Kind.CONTROLLER_ELECTED, Kind.CONTROLLER_RESIGNED)
+    )
     epochs = {
         event.zxid: event.controller_epoch
         for _, event in znodes.epoch_changes(rows)
@@ -85,7 +86,7 @@ def _ends(rows: list[Row]) -> tuple[list[Finding], int]:
                 continue
             if remover != owner:
                 sentence = f"Broker {remover} deleted /controller, which named broker {owner}."
-            elif (owner, epoch) not in resigned:
+            elif elected and (owner, epoch) not in resigned:
                 sentence = f"Broker {owner} deleted /controller without having resigned from epoch {epoch}."
             else:
                 continue
@@ -125,6 +126,8 @@ OFFICE_KEPT: Final = Property(
     unknown="ZooKeeper's log shows no controller.",
     source="KafkaController (triggerControllerMove, maybeResign); KAFKA-13407.",
     check=Office,
+    decided_from=frozenset({EventSource.METADATA_LOG}),
+    completed_by=frozenset({EventSource.TRACES}),
     reason=explain.office_kept,
     breaks=breaks.OFFICE_KEPT,
 )

@@ -31,10 +31,12 @@ from the properties (`Property.breaks`), and a test compares both.
 _PROPERTIES_HEAD: Final = """\
 # Properties
 
-What nemesis checks. A property without anything to check is `unknown`. The exact definition of a property is at the
-head of the module that decides it; what its findings say is in [findings.md](findings.md), what a verdict does not say
-in [limits.md](limits.md). `python -m nemesis.checkers.pages` writes this page from the properties, and a test compares
-both.
+What nemesis checks. A property without anything to check is `unknown`. If the target lacks a
+[source](history.md#sources) that decides a property, the property is not observed and does not count in the verdict.
+If the target lacks a source named behind `in part without`, a violation is certain and its absence is not. The exact
+definition of a property is at the head of the module that decides it; what its findings say is in
+[findings.md](findings.md), what a verdict does not say in [limits.md](limits.md).
+`python -m nemesis.checkers.pages` writes this page from the properties, and a test compares both.
 """
 _FOREIGN_HEAD: Final = """\
 ## Histories of other systems
@@ -142,6 +144,7 @@ def _facts(decided: Property) -> list[str]:
     return [
         f"* checked: {decided.unit}",
         f"* `unknown`: {decided.unknown}",
+        f"* decided {decided.extent}",
         f"* needs events of these kinds: {kinds}",
         f"* source: {decided.source}",
         f"* {_decided_by(decided.check)}",

@@ -1,6 +1,6 @@
 """Every partition ends where it was asked to be, and what was taken away from a broker is gone from it.
 
-**reassignment**: for each partition that exists at the end and is not being moved
+**reassignment**: for each partition that exists at the end and is not being moved or deleted
 
 (a) its replicas, in their order, are those that it was created with or those of a move, whichever is possible after
     the moves and cancels that were asked for and what came of each;
@@ -44,6 +44,7 @@ from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.possible import Possible
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
 DESCRIBE, MOVE, CANCEL = "describe", "reassign", "cancel-reassign"
 COMPLETE = "complete"
@@ -114,6 +115,7 @@ class Reassignment(Administered):
             tp: row
             for tp, row in (observed.partitions or {}).items()
             if not assigned.current.get(tp, ANYWHERE).is_moving
+            and tp[0] not in assigned.gone | assigned.marked
         }
         findings = [*observed.doubts(self.name)]
         for tp, row in sorted(settled.items()):
@@ -157,7 +159,9 @@ class Reassignment(Administered):
         sentence = (
             f"At the end broker-{broker} keeps a log of {tp_name(*tp)}, of which it is no replica."
         )
-        removal = assigned.removals.get((tp, broker))
+        removal = assigned.removals.get((tp, broker)) or assigned.removals_of_deleted.get(
+            (tp, broker)
+        )
         if removal is None:
             return finding(self.name, tp_name(*tp), sentence, row, log)
         if not assigned.might_not_know(removal, broker):
@@ -186,6 +190,8 @@ REASSIGNMENT: Final = Property(
     unknown="The harness could not look at ZooKeeper or at a broker at the end.",
     source="KIP-455; KafkaController.onPartitionReassignment.",
     check=Reassignment,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS, EventSource.END_STATE}),
+    completed_by=frozenset({EventSource.TRACES}),
     reason=ends.reassignment,
     reason_covers_excuses=True,
     breaks=breaks.REASSIGNMENT,

@@ -31,6 +31,7 @@ from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.state_machines import FIRST_STATES, PREVIOUS_STATES
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.controller import Transition
 from nemesis.history.vocabulary.declaring import columns_of
 
@@ -97,6 +98,7 @@ LEGAL_TRANSITION: Final = Property(
     unknown="A traced transition cannot be read.",
     source="PartitionStateMachine and ReplicaStateMachine (validPreviousStates).",
     check=LegalTransition,
+    decided_from=frozenset({EventSource.TRACES}),
     reason=leaders.legal_transition,
     breaks=breaks.LEGAL_TRANSITION,
 )

@@ -10,7 +10,12 @@ Permission is given by
 * the brokers' configuration, which they record in ``broker-started`` and ``broker-reconfigured``:
   one that has told of a permission before the election is enough, for any broker may be the controller. A history in
   which none tells (an older one, another system's) convicts nobody, but for a topic that forbids it;
+* what the harness configured all brokers with (``broker-property``), and what ``/config/brokers`` in ZooKeeper's log
+  has changed since (KIP-226): for brokers that do not trace. A permission that was written there counts for good;
 * an operator (ElectLeaders, UNCLEAN): ``election-asked`` of the controller, while it deals with that request.
+
+Where no broker traces, an election is unclean if the new leader was not in the ISR of the state that it replaces, as
+ZooKeeper's log has it. The client requests of a run ask for elections of preferred leaders alone.
 
 A controller reads the topic's settings some time before its election is committed. How long at most, ``since`` says:
 a zxid that it had certainly seen before it read (``leadership`` finds one). Without it all that stood before counts.
@@ -20,7 +25,7 @@ Limits: that a broker's configuration permits no longer is not held against elec
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
@@ -30,18 +35,27 @@ import msgspec
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Event, Kind
+from nemesis.history.vocabulary.harness import UNCLEAN_ELECTIONS
 
 UNCLEAN: Final = "unclean"
 """The strategy of a ``leader-elected`` event, and the step of the ``election-asked`` that begins a request."""
-SETTING: Final = "unclean.leader.election.enable"
+SETTING: Final = UNCLEAN_ELECTIONS
 TOPIC_CONFIGS: Final = "/config/topics/"
+BROKER_CONFIGS: Final = "/config/brokers/"
+STATE: Final = "/state"
+"""The end of the path of a partition's state."""
+NO_LEADER: Final = -1
 FOR_EVER: Final = 2**63 - 1
 
 _CONFIGURATION_KINDS: Final = frozenset({Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED})
-KINDS: Final = frozenset({*_CONFIGURATION_KINDS, Kind.ELECTION_ASKED, Kind.ZNODE})
+TRACED: Final = frozenset({*_CONFIGURATION_KINDS, Kind.ELECTION_ASKED, Kind.LEADER_ELECTED})
+"""The kinds that brokers trace of elections and their permission; a run without traces has none of them."""
+KINDS: Final = frozenset(
+    {*_CONFIGURATION_KINDS, Kind.BROKER_PROPERTY, Kind.ELECTION_ASKED, Kind.ZNODE}
+)
 COLUMNS: Final = (
     *("zxid", "zk_op", "path", "data", "strategy", "step", "topic", "partition"),
-    "unclean_leader_election_enable",
+    *("unclean_leader_election_enable", "setting", "count"),
 )
 
 
@@ -64,6 +78,9 @@ class Election(NamedTuple):
     zxid: int = FOR_EVER
     time: int = FOR_EVER
     process: str = ""
+    """The controller; nothing if only ZooKeeper's log shows the election."""
+    since: int = 0
+    """A zxid that the controller had seen before it read the settings."""
 
 
 class BrokerPermission(NamedTuple):
@@ -94,6 +111,10 @@ class Permissions:
     """What a segment of a history says of unclean elections."""
 
     broker_permissions: list[BrokerPermission] = field(default_factory=list)
+    configured: Permission = Permission.UNTOLD
+    """Of all brokers, by the harness."""
+    permitted_from: int = FOR_EVER
+    """The zxid of the first write to ``/config/brokers`` that permits."""
     topics: dict[str, list[Setting]] = field(default_factory=dict)
     asked: dict[tuple[str, int], list[Asked]] = field(default_factory=dict)
 
@@ -101,6 +122,8 @@ class Permissions:
         """Take in an event; one of no such kind says nothing."""
         if event.kind in _CONFIGURATION_KINDS:
             self.broker_permissions.append(BrokerPermission(event.time, permission_of(event)))
+        elif event.kind == Kind.BROKER_PROPERTY and event.setting == SETTING:
+            self.configured = Permission.PERMITTED if event.count else Permission.FORBIDDEN
         elif event.kind == Kind.ELECTION_ASKED:
             if event.topic is not None and event.partition is not None:
                 asked = Asked(event.time, event.process, event.step == UNCLEAN)
@@ -109,10 +132,16 @@ class Permissions:
             enabled = None if event.zk_op == "delete" else _enabled(event.data)
             setting = Setting(event.zxid or 0, event.seq, enabled)
             self.topics.setdefault(event.path.removeprefix(TOPIC_CONFIGS), []).append(setting)
+        elif _permits_brokers(event):
+            self.permitted_from = min(self.permitted_from, event.zxid or 0)
 
     def join(self, other: Permissions) -> Permissions:
         """What both say."""
-        joined = Permissions([*self.broker_permissions, *other.broker_permissions])
+        joined = Permissions(
+            [*self.broker_permissions, *other.broker_permissions],
+            max(self.configured, other.configured),
+            min(self.permitted_from, other.permitted_from),
+        )
         for permissions in (self, other):
             for topic, settings in permissions.topics.items():
                 joined.topics[topic] = [*joined.topics.get(topic, []), *settings]
@@ -123,8 +152,17 @@ class Permissions:
     def excuse(
         self, topic: str | None, partition: int | None, elections: Iterable[Election]
     ) -> bool:
-        """Whether the losses of one of these elections are excused."""
-        return any(self.of(topic, partition, election).excuses for election in elections)
+        """Whether the losses of one of these elections are excused.
+
+        Where brokers trace, only the elections that their controller traced count.
+        """
+        counted = (
+            election for election in elections if election.process or not self.broker_permissions
+        )
+        return any(
+            self.of(topic, partition, election, since=election.since).excuses
+            for election in counted
+        )
 
     def of(
         self, topic: str | None, partition: int | None, election: Election, since: int = 0
@@ -143,7 +181,10 @@ class Permissions:
         permissions = (
             stated.permission for stated in self.broker_permissions if stated.time <= election.time
         )
-        return max(permissions, default=Permission.UNTOLD)
+        written = self.permitted_from <= election.zxid and self.permitted_from < FOR_EVER
+        return max(
+            self.configured, Permission.PERMITTED if written else Permission.UNTOLD, *permissions
+        )
 
     def _settings(self, topic: str, since: int, until: int) -> set[bool | None]:
         """What the topic's own setting was, at one time or another of a segment."""
@@ -183,7 +224,7 @@ def permissions_in(rows: Iterable[Row]) -> Permissions:
 
 
 def elections(segment: Segment) -> list[tuple[int, Election]]:
-    """Return the unclean elections of a segment with their leader epochs.
+    """Return the unclean elections that controllers traced in a segment, with their leader epochs.
 
     Needs the columns ``zxid``, ``strategy`` and ``leader_epoch``.
     """
@@ -196,6 +237,29 @@ def elections(segment: Segment) -> list[tuple[int, Election]]:
     ]
 
 
+def all_elections(segment: Segment) -> list[Election]:
+    """Return the unclean elections of a segment: the traced ones, and those that ZooKeeper's log shows.
+
+    Needs ``COLUMNS`` and ``leader_epoch``.
+    """
+    return [*(election for _, election in elections(segment)), *_committed(segment)]
+
+
+def _committed(segment: Segment) -> Iterator[Election]:
+    """Yield the elections of leaders from outside the ISR of the state before; a deleted partition begins again."""
+    previous: dict[str, tuple[int, list[Any]]] = {}
+    states = segment.where(segment.is_kind(Kind.ZNODE) & ~segment.is_word("zk_op", {"check"}))
+    for _, event in states.events("zxid", "path", "data"):
+        path, state = event.path or "", _object(event.data)
+        if not path.endswith(STATE):
+            continue
+        zxid, leader = event.zxid or 0, state.get("leader")
+        since, isr = previous.get(path, (0, []))
+        if isr and leader not in (None, NO_LEADER, *isr):
+            yield Election(zxid, since=since)
+        previous[path] = (zxid, state.get("isr") or [])
+
+
 def election_of(event: Event) -> Election:
     """The election that a ``leader-elected`` tells of."""
     return Election(FOR_EVER if event.zxid is None else event.zxid, event.time, event.process)
@@ -206,6 +270,14 @@ def permission_of(event: Event) -> Permission:
     if event.unclean_leader_election_enable is None:
         return Permission.UNTOLD
     return Permission.PERMITTED if event.unclean_leader_election_enable else Permission.FORBIDDEN
+
+
+def _permits_brokers(event: Event) -> bool:
+    """Whether settings of a broker, or of all, are written that permit unclean elections."""
+    path = event.path or ""
+    return (
+        path.startswith(BROKER_CONFIGS) and event.zk_op != "delete" and bool(_enabled(event.data))
+    )
 
 
 def _enabled(data: str | None) -> bool | None:

@@ -19,6 +19,8 @@ CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 BROKER_IDS = "/brokers/ids/"
 TOPICS = "/brokers/topics/"
+MARKS = "/admin/delete_topics/"
+"""Of topics that are to be deleted."""
 
 COLUMNS = (
     "zxid",
@@ -89,7 +91,7 @@ def state_changes(rows: Iterable[Row]) -> Iterator[StateChange]:
     assigned: dict[str | None, dict[int, frozenset[int]]] = {}
     for row, event in changes(rows):
         if event.topic is not None and event.path == f"{TOPICS}{event.topic}":
-            assigned[event.topic] = _assignment(event)
+            assigned[event.topic] = assignment(event)
         if event.partition is None or not (event.path or "").endswith("/state"):
             continue
         key = (event.topic, event.partition)
@@ -102,8 +104,9 @@ def state_changes(rows: Iterable[Row]) -> Iterator[StateChange]:
             last[key] = (row, event)
 
 
-def _assignment(event: Event) -> dict[int, frozenset[int]]:
-    """Return partition → replicas of a topic znode; nothing of a deleted or unreadable one."""
+def assignment(event: Event) -> dict[int, frozenset[int]]:
+    """Return partition → replicas of a topic znode, those of a reassignment included; nothing of a deleted or
+    unreadable one."""
     try:
         data: Any = msgspec.json.decode(event.data or "null")
     except msgspec.DecodeError:

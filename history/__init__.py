@@ -3,6 +3,7 @@
 The package holds the vocabulary that all other packages share, and the files of a history:
 
 * ``events``           one flat record type, the kinds of events and their columns (start here)
+* ``sources``          where events come from: what a target can observe
 * ``vocabulary``       each kind of event, declared once with its columns and typed views
 * ``recorder``         writes events during a run: JSON lines, one ``write()`` per event
 * ``schema``           the one Arrow schema of the Parquet history; ``older_formats`` reads earlier ones as today's

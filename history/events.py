@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origi
 
 import msgspec
 
-FORMAT_VERSION: Final = 4
+FORMAT_VERSION: Final = 5
 """The format of raw files and of Parquet files; ``nemesis.history.older_formats`` reads what older versions wrote."""
 NO_ERROR: Final = "NONE"
 """The ``error`` of what succeeded."""
@@ -50,6 +50,7 @@ class Kind(StrEnum):
     ZNODE_OUTCOME = "znode-outcome"
     CONTROL_REQUEST_SENT = "control-request-sent"
     CONTROL_REQUEST_HANDLED = "control-request-handled"
+    CONTROL_REQUEST_ANSWERED = "control-request-answered"
     ALTER_PARTITION_HANDLED = "alter-partition-handled"
     BROKER_CHANGE_HANDLED = "broker-change-handled"
     CONTROLLED_SHUTDOWN_HANDLED = "controlled-shutdown-handled"
@@ -61,8 +62,10 @@ class Kind(StrEnum):
     TRUNCATE = "truncate"
     LOG_START_OFFSET = "log-start-offset"
     LOG_DIR_CHANGED = "log-dir-changed"
+    LOG_DIR_FAILED = "log-dir-failed"
     LOG_CLEANED = "log-cleaned"
     BATCH_CLEANED = "batch-cleaned"
+    FETCH_ANSWERED = "fetch-answered"
     HIGH_WATERMARK = "high-watermark"
     ISR_CHANGE_PROPOSED = "isr-change-proposed"
     ISR_CHANGE_COMMITTED = "isr-change-committed"
@@ -88,8 +91,11 @@ class Kind(StrEnum):
     HARNESS_LAG = "harness-lag"
     MACHINE_LOAD = "machine-load"
     TIMEOUT_SETTING = "timeout-setting"
+    BROKER_PROPERTY = "broker-property"
     END_STATE = "end-state"
+    REPLICA_OFFSETS = "replica-offsets"
     STORED_LOG = "stored-log"
+    STORED_SEGMENT = "stored-segment"
     STORED_BATCH = "stored-batch"
 
 

@@ -1,7 +1,7 @@
 """The manifest of a history: ``_manifest.json`` lists the files, the number of events, and the problems of the sources.
 
 A reader accepts a manifest of today's format version and of the versions that ``nemesis.history.older_formats``
-converts. Any other manifest is foreign.
+names. Any other manifest is foreign.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from nemesis.history.errors import ForeignHistoryError, MissingHistoryError
-from nemesis.history.older_formats import READABLE
+from nemesis.history.older_formats import READABLE, UNCHANGED
 from nemesis.history.remote import RemotePath, unreadable
 from nemesis.history.schema import FORMAT_VERSION
 
@@ -51,7 +51,7 @@ def read_manifest(directory: Path | RemotePath) -> Manifest:
         raise unreadable(path, error) from None
     if not isinstance(marks, dict) or marks.get("format") != FORMAT:
         raise ForeignHistoryError(f"{path} is not the manifest of a history")
-    if marks.get("version") not in {FORMAT_VERSION, *READABLE}:
+    if marks.get("version") not in {FORMAT_VERSION, *UNCHANGED, *READABLE}:
         raise ForeignHistoryError(
             f"{path} has format version {marks.get('version')!r}, not {FORMAT_VERSION}"
         )

@@ -1,4 +1,4 @@
-"""Events as formats 2 and 3 stored them, read as today's.
+"""Events as formats 2 and 3 stored them, read as today's; those of format 4 have today's columns.
 
 Until format 3 some columns meant different things in different kinds of events: ``offset`` was a duration in
 ``convergence``, ``detail`` held counts, states, settings and reasons. Format 4 gave each meaning a column of its own.
@@ -24,7 +24,12 @@ from nemesis.history.events import IDEMPOTENT, Kind
 from nemesis.history.schema import SCHEMA
 
 READABLE: Final = frozenset({2, 3})
-"""Older versions whose files can be read. Format 2 had no column ``key``, which is unset then."""
+"""Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
+UNCHANGED: Final = frozenset({4})
+"""Older versions that have today's columns. Format 4 had neither ``control-request-answered`` nor ``replica-offsets``
+nor ``broker-property`` nor ``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no ``live``,
+``log-loaded`` no ``log_dir``, answers to polls no ``log_start_offset`` and ``last_offset``, and completions of sends no
+``count``."""
 LAST: Final = 3
 """The last version whose raw files do not say which they are."""
 

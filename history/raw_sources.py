@@ -1,7 +1,7 @@
 """The raw files of a run: JSON lines of each process, and ZooKeeper's transaction logs.
 
-A broker without a file is a problem of the history, and so is a run without ZooKeeper's log: the verdict is then
-``unknown``.
+A broker without a file is a problem of the history, and so is a run without ZooKeeper's log, if the run's target has
+that source: the verdict is then ``unknown``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nemesis.history.run_directory import RunDirectory
+from nemesis.history.sources import EventSource
 from nemesis.history.znodes import PROCESS
 
 
@@ -46,22 +47,22 @@ class RawSources:
     def missing(self) -> list[str]:
         """Return a sentence for each source that the run should have and has not.
 
-        Only our own reference writes traces; every target has ZooKeeper's log, but a foreign history has not.
+        Which sources that are, the run states; the importer of a foreign history has listed its problems.
         """
         info = self.run.read_info()
         if info.foreign:
             return list(info.foreign["problems"])
+        problems: list[str] = []
         present = {path.stem for path in self.lines}
-        expected = [f"broker-{number}" for number in range(1, info.brokers + 1)]
-        if info.target != "reference":
-            expected = []
-        problems = [
-            f"{self.run.raw_file(process)} is missing: nothing is known of what {process} did"
-            for process in expected
-            if process not in present
-        ]
+        if EventSource.TRACES in info.observes:
+            problems += [
+                f"{self.run.raw_file(process)} is missing: nothing is known of what {process} did"
+                for process in (f"broker-{number}" for number in range(1, info.brokers + 1))
+                if process not in present
+            ]
         # A simulated ZooKeeper records its changes itself, as any process does.
-        if PROCESS not in present and len(self.members) <= info.zookeepers // 2:
+        has_log = PROCESS in present or len(self.members) > info.zookeepers // 2
+        if EventSource.METADATA_LOG in info.observes and not has_log:
             problems.append(
                 f"{self.run.zookeeper} lacks the transaction logs of a majority of the servers"
             )

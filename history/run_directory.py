@@ -32,6 +32,7 @@ import msgspec
 
 from nemesis.history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
 from nemesis.history.events import FORMAT_VERSION
+from nemesis.history.sources import ALL_SOURCES, EventSource
 
 FORMAT: Final = "nemesis-run"
 VERSION: Final = 1
@@ -47,6 +48,8 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     scenario: str
     seed: int
     target: str = "reference"
+    observes: tuple[EventSource, ...] = ALL_SOURCES
+    """The sources that the target has. Runs of older versions do not state them: they have all."""
     runtime: str = "local"
     mutant: str | None = None
     """The name of the planted bug."""

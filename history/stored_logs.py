@@ -58,6 +58,12 @@ class StoredBatch(NamedTuple):
     crc: int
 
 
+class StoredSegment(NamedTuple):
+    base_offset: int
+    """The offset in its name."""
+    size_bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class StoredLog:
     """One replica's log."""
@@ -74,6 +80,7 @@ class StoredLog:
     damage: str | None
     """Why nothing was read from ``end_offset`` on; None when the files end there."""
     batches: tuple[StoredBatch, ...]
+    segments: tuple[StoredSegment, ...]
 
 
 def read_logs(files: Files, log_dirs: Sequence[str]) -> Iterator[StoredLog]:
@@ -101,6 +108,10 @@ def read_logs(files: Files, log_dirs: Sequence[str]) -> Iterator[StoredLog]:
                 cleaned_below=cleaned.get(key, 0),
                 damage=damage,
                 batches=tuple(batches),
+                segments=tuple(
+                    StoredSegment(int(s[:20]), files.size(f"{log_dir}/{name}/{s}"))
+                    for s in segments
+                ),
             )
 
 

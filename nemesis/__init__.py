@@ -12,7 +12,7 @@ Property tests with Hypothesis: ``nemesis.testing``. Packages, lowest first:
 
 * ``registry``, ``history``, ``checkers``, ``workloads``, ``reference``, ``reports``   the folders beside the harness
 * ``support``      errors, exit codes, the undo journal; ``mutants`` planted bugs, one module each
-* ``interfaces``   what a runtime offers; ``targets`` what is run: the reference cluster
+* ``interfaces``   what a runtime offers; ``targets`` what is run: the reference cluster, Apache Kafka
 * ``simulation``   the simulated world; ``runtimes`` where a cluster runs: processes, containers, simulation
 * ``faults``       what is broken: plans, selectors, measured effects; ``scenarios`` a value on every axis
 * ``running``      one run from a request to a recorded history; ``judging`` from there to verdict and report

@@ -24,6 +24,7 @@ from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
 from nemesis.history.reader import History
 from nemesis.history.run_directory import RunInfo
+from nemesis.history.sources import EventSource
 from nemesis.reports import clients, figures, series, wording
 from nemesis.reports.containers import NamedContainer
 from nemesis.reports.diagram import message_diagrams
@@ -79,16 +80,18 @@ def render(
     environment = _environment()
     return environment.get_template("report.html").render(
         info=info,
+        target=_target(info),
         containers=containers,
         outcome=outcome,
         results={result.property: result for result in outcome.results},
         headline=_headline(outcome),
+        extent=[*wording.not_observed(outcome), *wording.in_part(outcome)],
         found=numbered,
         groups=_grouped(numbered),
         run=run,
         drawn=drawn,
         operations=operations,
-        events_by_kind=_client_facts(run, operations) if info.foreign else _facts(run, rows),
+        events_by_kind=_client_facts(run, operations) if info.foreign else _facts(run, rows, info),
         missing=missing,
         epochs_left_out=epochs_left_out,
         points_per_line=most,
@@ -105,21 +108,32 @@ def render(
     )
 
 
+def _target(info: RunInfo) -> str:
+    """Return the target and what was chosen of it: ``kafka 3.9.1``."""
+    return " ".join([info.target, *info.config.get("target_options", {}).values()])
+
+
 def _headline(outcome: Outcome) -> str:
     """What was proved or refuted, in one sentence."""
     total, events = len(outcome.results), f"{outcome.events:,} events"
+    unseen = len(outcome.not_observed)
+    beyond = f" {unseen} more could not be observed." if unseen else ""
     named = {
         verdict: [result.property for result in outcome.results if result.verdict is verdict]
         for verdict in Verdict
     }
     broken, undecided = named[Verdict.INVALID], named[Verdict.UNKNOWN]
     if broken:
-        return f"{len(broken)} of {total} properties broken over {events}: {', '.join(broken)}."
+        return f"{len(broken)} of {total} properties broken over {events}: {', '.join(broken)}.{beyond}"
     if undecided:
         names = ", ".join(undecided)
-        return f"{len(undecided)} of {total} properties undecided over {events}: {names}. None is broken."
+        return f"{len(undecided)} of {total} properties undecided over {events}: {names}. None is broken.{beyond}"
+    if not total:
+        return f"No property was judged over {events}.{beyond}"
     if outcome.verdict is Verdict.UNKNOWN:
         return f"All {total} properties held over {events}, but the history is not whole."
+    if unseen:
+        return f"All {total} properties that could be observed held over {events}.{beyond}"
     return f"All {total} properties held over {events}."
 
 
@@ -181,12 +195,16 @@ def _when(event: Mapping[str, Any], origin_ns: int) -> str:
     return f"zxid {event['zxid']}" if "zxid" in event else "–"
 
 
-def _facts(run: series.RunSeries, rows: Segment) -> list[tuple[str, str]]:
+def _facts(run: series.RunSeries, rows: Segment, info: RunInfo) -> list[tuple[str, str]]:
     """A few counts that say what the run went through."""
     applied = sum(fault.start_s is not None for fault in run.faults)
+    facts = [("run time", f"{run.duration_s:,.1f} s"), ("faults applied", f"{applied:,}")]
+    return [*facts, *(_traced_facts(run, rows) if EventSource.TRACES in info.observes else ())]
+
+
+def _traced_facts(run: series.RunSeries, rows: Segment) -> list[tuple[str, str]]:
+    """Those that only brokers report."""
     return [
-        ("run time", f"{run.duration_s:,.1f} s"),
-        ("faults applied", f"{applied:,}"),
         ("controllers elected", f"{sum(not reign.resigned for reign in run.reigns):,}"),
         (
             "leaders elected",
@@ -231,6 +249,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["labels"] = wording.labels
     environment.filters["promise"] = wording.promise
     environment.filters["columns"] = wording.columns
     environment.filters["lasted"] = lasted

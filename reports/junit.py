@@ -1,8 +1,9 @@
 """JUnit XML: one test case per property, so that a build server shows a run as it shows tests.
 
 ``invalid`` is a failure. ``unknown`` is an error, never a skip: build servers pass a build with skipped
-tests, but who saw nothing has proved nothing. Problems of the history itself are one more test case,
-``history``, present only if there are any.
+tests, but who saw nothing has proved nothing. A property that the target does not show is skipped, with the missing
+source as the reason: it does not count in the verdict either. Problems of the history itself are one more test case,
+``history``, present only if there are any, or if no property was judged.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
-from nemesis.checkers.framework.model import Outcome, Result, Verdict
+from nemesis.checkers.framework.model import NotObserved, Outcome, Result, Verdict
 from nemesis.history.run_directory import RunInfo
-from nemesis.reports.wording import event_line, promise
+from nemesis.reports.wording import event_line, labels, promise
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, however it is escaped."""
@@ -24,15 +25,16 @@ _TAGS = {Verdict.INVALID: "failure", Verdict.UNKNOWN: "error"}
 def render(info: RunInfo, outcome: Outcome) -> bytes:
     """Return the document, UTF-8 with its declaration."""
     cases = [_case(info, result) for result in outcome.results]
-    if outcome.problems:
+    cases += [_skipped(info, item) for item in outcome.not_observed]
+    if problems := outcome.problems or _nothing_judged(outcome):
         case = ET.Element("testcase", classname=_class(info), name="history")
-        _judge(case, Verdict.UNKNOWN, outcome.problems[0], outcome.problems)
+        _judge(case, Verdict.UNKNOWN, problems[0], problems)
         cases.append(case)
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
         "errors": str(sum(case.find("error") is not None for case in cases)),
-        "skipped": "0",
+        "skipped": str(len(outcome.not_observed)),
         "time": f"{outcome.seconds:.3f}",
     }
     suites = ET.Element("testsuites", {"name": "nemesis", **counts})
@@ -65,7 +67,27 @@ def _case(info: RunInfo, result: Result) -> ET.Element:
             lines.append(f"replay: {info.replay}")
         _judge(case, result.verdict, message, lines)
     output = ET.SubElement(case, "system-out")
-    output.text = _xml(f"{result.checked:,} {result.unit} checked")
+    output.text = _xml(f"{result.checked:,} {result.unit} checked{_extent(result)}")
+    return case
+
+
+def _extent(result: Result) -> str:
+    """What was not judged of the promise; nothing if all of it was."""
+    if not result.in_part_without:
+        return ""
+    missing = labels(result.in_part_without)
+    return f"; judged in part: without {missing} a violation is certain, its absence is not"
+
+
+def _nothing_judged(outcome: Outcome) -> tuple[str, ...]:
+    """The problem of a history in which every property was skipped."""
+    return () if outcome.results else ("No property was judged.",)
+
+
+def _skipped(info: RunInfo, item: NotObserved) -> ET.Element:
+    case = ET.Element("testcase", classname=_class(info), name=_xml(item.property), time="0")
+    reason = f"Not observed: the run lacks {labels(item.without)}."
+    ET.SubElement(case, "skipped", message=_xml(reason))
     return case
 
 

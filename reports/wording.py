@@ -6,11 +6,13 @@ Promises come from the properties; the exact definitions stand at the head of ea
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from nemesis.checkers import property_named
+from nemesis.checkers.framework.model import Outcome
 from nemesis.history.run_directory import RunInfo
+from nemesis.history.sources import EventSource
 
 _SHOWN_ELSEWHERE = frozenset({"time", "process", "kind", "seq", "row"})
 _MIN_RANGE = 5
@@ -23,6 +25,35 @@ def promise(name: str) -> str:
     """Return what a property promises, in one sentence; for an unknown property, its name as words."""
     decided = property_named(name)
     return f"{name.replace('-', ' ').capitalize()}." if decided is None else decided.promise
+
+
+def not_observed(outcome: Outcome) -> list[str]:
+    """Return a sentence for each source, or set of them, without which properties were not judged."""
+    named: dict[str, list[str]] = {}
+    for item in outcome.not_observed:
+        named.setdefault(labels(item.without), []).append(item.property)
+    return [
+        f"Not observed, because the run lacks {without}: {', '.join(names)}."
+        for without, names in named.items()
+    ]
+
+
+def in_part(outcome: Outcome) -> list[str]:
+    """Return a sentence for each source, or set of them, without which properties were judged in part."""
+    named: dict[str, list[str]] = {}
+    for result in outcome.results:
+        if result.in_part_without:
+            named.setdefault(labels(result.in_part_without), []).append(result.property)
+    return [
+        f"Judged in part, because the run lacks {without}; a violation is certain, its absence is not: "
+        f"{', '.join(names)}."
+        for without, names in named.items()
+    ]
+
+
+def labels(sources: Iterable[EventSource]) -> str:
+    """Return what the sources are: ``traces of brokers and the metadata log``."""
+    return " and ".join(source.label for source in sources)
 
 
 def columns(event: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -3,7 +3,8 @@
 * ``base``             the interface that a run sees, and what a workload is given (start here)
 * ``produce_consume``  producers, consumers, topics created under faults, final reads to the end; its parts are
   ``producers``, ``consumers``, ``reads``, ``final_reads``, ``topic_creation``, ``clients``, ``partitions``,
-  ``record_values``, ``record_deletion``, ``log_dir_moves``, ``querying``, ``produce_consume_options``
+  ``record_values``, ``administrators``, ``admin_requests``,
+  ``record_deletion``, ``log_dir_moves``, ``querying``, ``produce_consume_options``
 * ``topics``           the same, while topics are created, grown, deleted and created again
 * ``reassignment``     the same, while replicas are moved and leaders elected
 * ``operations``       records operations, and paces the processes that carry them out

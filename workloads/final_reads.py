@@ -1,6 +1,12 @@
 """Final reads: every partition is read from its start to the leader's high watermark.
 
-A partition that cannot be read does not keep the ones behind it from their turn.
+A partition that cannot be read does not keep the ones behind it from their turn. Why a read ended is its ``error``:
+
+* ``NONE``: it reached the end that the leader answers to ListOffsets
+* ``NO_RECORDS``: the leader answered the last poll without an error and without records, though the end lies beyond
+* ``END_UNKNOWN``: the same, and the leader did not answer ListOffsets
+* ``LEADER_UNKNOWN``: the metadata name no leader
+* ``CLIENT_TIMED_OUT``: the last poll failed, or the time ended while records still came
 """
 
 from __future__ import annotations
@@ -15,7 +21,6 @@ from nemesis.history.recorder import Recorder
 from nemesis.workloads.base import WorkloadContext
 from nemesis.workloads.clients import Clients, find_leader
 from nemesis.workloads.kafka.client import KafkaClient
-from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.partitions import TopicPartition, partition_columns
 from nemesis.workloads.reads import Reads
 
@@ -26,6 +31,10 @@ MOST_READERS: Final = 4
 
 ENDED: Final = "NONE"
 """The error of a read that reached the end of its partition."""
+TIMED_OUT: Final = "CLIENT_TIMED_OUT"
+LEADER_UNKNOWN: Final = "LEADER_UNKNOWN"
+END_UNKNOWN: Final = "END_UNKNOWN"
+NO_RECORDS: Final = "NO_RECORDS"
 
 
 @dataclass(slots=True)
@@ -36,7 +45,7 @@ class _FinalRead:
     position: int = 0
     start: int = 0
     end: int = -1
-    error: str = "CLIENT_TIMED_OUT"
+    error: str = TIMED_OUT
 
     def record(self, client: KafkaClient, recorder: Recorder) -> None:
         recorder.record(
@@ -99,27 +108,28 @@ class FinalReads:
             client.close()
 
     async def _advance(self, client: KafkaClient, recorder: Recorder, read: _FinalRead) -> bool:
-        """Read once; return whether more may follow at once. At its end the read has the error ``NONE``."""
+        """Read once; return whether more may follow at once. Otherwise the read has the error that says why."""
+        read.error = TIMED_OUT
         if client.metadata.leader(*read.tp) is None:
             await find_leader(client, read.tp)
         if (leader := client.metadata.leader(*read.tp)) is None:
-            read.error = "LEADER_UNKNOWN"
+            read.error = LEADER_UNKNOWN
             return False
         polled = await self._reads.poll(client, recorder, read.tp, read.position, leader)
         if polled is not None and polled.position_after(read.position) > read.position:
             read.position = polled.position_after(read.position)
-            read.start = max(read.start, polled.log_start)
+            read.start = max(read.start, polled.first_offset)
             return True
-        read.end = await self._end_offset(client, read.tp)
-        if polled is not None and 0 <= read.end <= read.position:
-            read.error = ENDED
-        else:
+        read.end = await self._reads.end_offset(client, recorder, read.tp, leader)
+        if polled is not None:
+            read.error = _reason(read)
+        if read.error != ENDED:
             await client.refresh_metadata()
         return False
 
-    async def _end_offset(self, client: KafkaClient, tp: TopicPartition) -> int:
-        """Return the offset at which a final read ends; −1 while the leader does not answer."""
-        try:
-            return await client.end_offset(*tp, timeout_s=self._clients.timeout_s)
-        except KafkaError:
-            return -1
+
+def _reason(read: _FinalRead) -> str:
+    """Return why a read ends here, when its last poll was answered without an error and returned nothing."""
+    if read.end < 0:
+        return END_UNKNOWN
+    return ENDED if read.end <= read.position else NO_RECORDS

@@ -56,6 +56,10 @@ class Operation:
     def ok(self, **columns: Any) -> None:
         self._result = columns
 
+    def add(self, **columns: Any) -> None:
+        """Add columns to the completion, also to one that is an error."""
+        self._columns |= columns
+
     def failed(self, failure: KafkaError) -> None:
         """Complete with this error, as if it had been raised: a request of several operations may do some of them."""
         self._failure = failure

@@ -40,8 +40,11 @@ class KnownPartitions:
             self.add([(topic, partition) for partition in sorted(metadata.partitions)])
 
     def remove_absent(self, client: KafkaClient) -> None:
-        """Remove the partitions of topics that the client's metadata does not have."""
-        self.known = [tp for tp in self.known if tp[0] in client.metadata.topics]
+        """Remove the partitions that the client's metadata does not have."""
+        topics = client.metadata.topics
+        self.known = [
+            tp for tp in self.known if tp[0] in topics and tp[1] in topics[tp[0]].partitions
+        ]
 
     def remove_topic(self, topic: str) -> None:
         """Remove the partitions of a topic."""

@@ -14,10 +14,11 @@
   Some of them read from any replica, whose high watermark may lag behind the leader's.
   With ``poll_partitions`` a fetch asks for several partitions of one broker, each an operation of its own; with
   ``fetch_sessions`` it names what differs from the fetch before it.
-* An administrator creates further topics during the run; producers and consumers take them up.
+* An administrator creates further topics during the run; producers and consumers take them up. With
+  ``administration_clients`` topics are deleted and created again, grown, moved and changed while they are used.
 * At the end the final readers read every partition from its start until they reach the leader's high watermark.
 
-Kafka's protocol settings are stated in ``nemesis.workloads.kafka.client``; the history's vocabulary in
+Kafka's protocol settings are stated in ``nemesis.workloads.kafka``; the history's vocabulary in
 ``nemesis.history.events``.
 """
 
@@ -25,11 +26,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import msgspec
 
 from nemesis.history.recorder import Recorder
+from nemesis.workloads.admin_requests import AdminRequests
+from nemesis.workloads.administrators import Administrators
 from nemesis.workloads.base import WorkloadContext, WorkloadError
 from nemesis.workloads.clients import Clients
 from nemesis.workloads.consumers import Consumers
@@ -45,6 +48,9 @@ from nemesis.workloads.querying import Querying
 from nemesis.workloads.reads import Reads
 from nemesis.workloads.record_deletion import delete_records_again_and_again
 from nemesis.workloads.topic_creation import TopicCreation
+
+SETTLE_S: Final = 1.0
+"""Between the last request about a topic and the final reads: what was answered is then known to every broker."""
 
 
 class ProduceConsume:
@@ -86,6 +92,14 @@ class ProduceConsume:
             log=self._log,
             on_created=self._on_created,
         )
+        self._administrators = Administrators(
+            context,
+            self._options,
+            clients=self._clients,
+            partitions=self._partitions,
+            topic_creation=self._topic_creation,
+            admin_requests=self._admin_requests,
+        )
         self._querying = Querying(
             context, clients=self._clients, partitions=self._partitions, log=self._log
         )
@@ -120,6 +134,9 @@ class ProduceConsume:
             self._spawn("query-0", self._querying.run("query-0", options.query_interval_ms))
         if options.later_topics:
             self._spawn("admin-0", self._topic_creation.create_later("admin-0"))
+        for index in range(options.administration_clients):
+            process = f"administrator-{index}"
+            self._spawn(process, self._administrators.run(process))
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -133,14 +150,14 @@ class ProduceConsume:
     async def final_reads(self, timeout_s: float) -> None:
         """Read all partitions, a few at a time; one that cannot be read to its end is recorded with the error."""
         deadline = asyncio.get_running_loop().time() + timeout_s
+        if self._changes_topics:
+            await asyncio.sleep(SETTLE_S)
         self._update_partitions(await self._final_reads.existing_topics(deadline))
         await self._final_reads.read_all(self._partitions.known, deadline)
 
     async def _delete_records(self, process: str) -> None:
         await delete_records_again_and_again(
-            self._clients.admin(process),
-            self._context.recorder(process),
-            self._log,
+            self._admin_requests(process),
             self._partitions,
             interval_ms=self._options.delete_records_interval_ms,
             timeout_s=self._clients.timeout_s,
@@ -157,11 +174,32 @@ class ProduceConsume:
             rng=self._clients.rng(),
         )
 
+    def _admin_requests(self, process: str) -> AdminRequests:
+        """Return the requests of a new administrator."""
+        return AdminRequests(
+            self._clients.admin(process),
+            self._context.recorder(process),
+            self._log,
+            timeout_s=self._clients.timeout_s,
+        )
+
     def _on_created(self, client: KafkaAdmin, recorder: Recorder, topic: str) -> None:
-        """Called when a topic has all its leaders, for workloads that record more about it."""
+        """Called when a topic has all its leaders."""
+        # A later topic may have been moved by a fault before it is known to have leaders.
+        if self._options.administration_clients and not self._tasks:
+            AdminRequests(client, recorder, self._log, timeout_s=self._clients.timeout_s).describe(
+                topic
+            )
+
+    @property
+    def _changes_topics(self) -> bool:
+        """Whether topics are deleted while clients use them."""
+        return self._options.administration_clients > 0
 
     def _update_partitions(self, client: KafkaClient) -> None:
-        """Add the partitions that exist before the final reads."""
+        """Add the partitions that exist before the final reads, and remove those of deleted topics."""
+        if self._changes_topics:
+            self._partitions.remove_absent(client)
         self._partitions.add_existing(client)
 
     def _spawn(self, name: str, process: Coroutine[Any, Any, None]) -> None:

@@ -70,6 +70,12 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     """How often somebody moves a replica to another log directory of its broker; 0: never."""
     query_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
     """How often a client asks some broker for offsets, metadata or ends of leader epochs; 0: never."""
+    administration_clients: Annotated[int, Meta(ge=0, le=1000)] = 0
+    """How many administrators act on topics that are written and read (``administrators``)."""
+    administration_interval_ms: _Milliseconds = 1_500
+    """An administrator's pace."""
+    short_topics: _Count = 2
+    """How many names the administrators share: topics that are deleted and created again."""
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself; msgspec makes a ``ValidationError`` of the error."""

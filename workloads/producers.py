@@ -17,10 +17,11 @@ from nemesis.history.events import IDEMPOTENT
 from nemesis.history.recorder import Recorder
 from nemesis.workloads.base import WorkloadContext
 from nemesis.workloads.clients import Clients, find_leader
-from nemesis.workloads.kafka.client import KafkaClient, Sent
+from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.compression import CodecName
 from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.kafka.idempotent_producer import SEQUENCES, IdempotentProducer
+from nemesis.workloads.kafka.produces import Sent
 from nemesis.workloads.kafka.record_batch import NewRecord, build
 from nemesis.workloads.operations import Avoid, Operation, OperationLog, Pace
 from nemesis.workloads.partitions import KnownPartitions, TopicPartition, partition_columns
@@ -55,6 +56,11 @@ class _Batch:
     @property
     def succeeded(self) -> bool:
         return all(operation.succeeded for operation in self.operations)
+
+    def add_size(self, size: int) -> None:
+        """Let each operation record the size of the batch, in bytes."""
+        for operation in self.operations:
+            operation.add(count=size)
 
     def complete(self, outcome: Sent | KafkaError) -> None:
         """Complete each operation with the outcome of the batch."""
@@ -176,18 +182,16 @@ class Producers:
         self, producer: _Producer, batches: Mapping[TopicPartition, _Batch]
     ) -> Mapping[TopicPartition, Sent | KafkaError]:
         """Send the batches; return the outcome of each."""
+        now_ms = producer.client.timestamp_ms()
+        if self._options.administration_clients:
+            for tp, data in _built(batches, now_ms).items():
+                batches[tp].add_size(len(data))
         try:
             if producer.idempotent is not None:
                 ((tp, batch),) = batches.items()
                 return {tp: await producer.idempotent.send(*tp, batch.records, batch.codec)}
-            now_ms = producer.client.timestamp_ms()
             return await producer.client.send_batches(
-                {
-                    tp: build(batch.records, now_ms, codec=batch.codec)
-                    for tp, batch in batches.items()
-                },
-                acks=producer.acks,
-                timeout_s=self._clients.timeout_s,
+                _built(batches, now_ms), acks=producer.acks, timeout_s=self._clients.timeout_s
             )
         except KafkaError as error:
             return dict.fromkeys(batches, error)
@@ -204,6 +208,11 @@ class Producers:
         columns = {"f": "init-producer-id"}
         with self._log.operation(self._recorder(producer, 0), columns) as operation:
             operation.ok(producer_id=await idempotent.init_producer_id())
+
+
+def _built(batches: Mapping[TopicPartition, _Batch], now_ms: int) -> dict[TopicPartition, bytes]:
+    """The bytes of each batch. What an idempotent producer adds does not change their number."""
+    return {tp: build(batch.records, now_ms, codec=batch.codec) for tp, batch in batches.items()}
 
 
 # What leaves no choice draws nothing: a load without these options has the random numbers that it had before them.

@@ -13,6 +13,7 @@ from nemesis.workloads.base import WorkloadContext
 from nemesis.workloads.clients import Clients
 from nemesis.workloads.kafka import queries
 from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.offset_requests import EARLIEST, LATEST
 from nemesis.workloads.operations import OperationLog, Pace
 from nemesis.workloads.partitions import KnownPartitions, TopicPartition, partition_columns
 
@@ -99,7 +100,7 @@ class Querying:
                 end = await queries.epoch_end(client, node, tp, epoch, timeout_s=timeout_s)
                 return {"leader_epoch": end.leader_epoch, "offset": end.offset}
             case function:
-                fixed = {"earliest-offset": queries.EARLIEST, "latest-offset": queries.LATEST}
+                fixed = {"earliest-offset": EARLIEST, "latest-offset": LATEST}
                 timestamp = fixed.get(function, asked.get("wall_ms", 0))
                 offset = await queries.offset_at(client, node, tp, timestamp, timeout_s=timeout_s)
                 return {"offset": offset}

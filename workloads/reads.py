@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from nemesis.history.recorder import Recorder
 from nemesis.workloads.clients import Clients
-from nemesis.workloads.kafka.client import KafkaClient, Polled
+from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.kafka.fetches import SESSION_ERRORS, FetchSession
+from nemesis.workloads.kafka.poll_answers import Polled
 from nemesis.workloads.operations import Operation, OperationLog
 from nemesis.workloads.partitions import TopicPartition, partition_columns
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
@@ -45,7 +46,9 @@ class Reads:
         reading = {tp: Reading(recorder, position)}
         session = FetchSession(is_kept=False)
         outcomes = await self.poll_partitions(client, reading, node=node, session=session)
-        return outcomes[tp]
+        return outcomes.get(
+            tp
+        )  # a wrong broker may answer a fetch without a session with an error of sessions
 
     async def poll_partitions(
         self,
@@ -113,9 +116,22 @@ class Reads:
             offsets=[record.offset for record in outcome.records],
             values=values,
             high_watermark=outcome.high_watermark,
+            log_start_offset=outcome.log_start_offset,
+            last_offset=outcome.end - 1 if outcome.end else None,
             node=outcome.node,
         )
         return outcome
+
+    async def end_offset(
+        self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, node: int
+    ) -> int:
+        """Ask the leader ``node`` where the partition ends for consumers; −1 after an error."""
+        end = -1
+        columns = partition_columns(client, tp) | {"f": "latest-offset", "node": node}
+        with self._log.operation(recorder, columns) as operation:
+            end = await client.end_offset(*tp, timeout_s=self._clients.timeout_s)
+            operation.ok(offset=end)
+        return end
 
     async def _go_to_start(
         self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, position: int
@@ -126,4 +142,4 @@ class Reads:
         with self._log.operation(recorder, columns) as operation:
             start = await client.start_offset(*tp, timeout_s=self._clients.timeout_s)
             operation.ok(log_start_offset=start)
-        return Polled([], -1, -1, start) if start > position else None
+        return Polled([], -1, -1, first_offset=start) if start > position else None

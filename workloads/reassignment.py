@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import asyncio
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
 from nemesis.history.recorder import Recorder
+from nemesis.workloads.admin_requests import AdminRequests
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.operations import Pace
-from nemesis.workloads.partitions import TopicPartition
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 
@@ -58,13 +58,12 @@ class Reassignment(ProduceConsume):
 
     def _on_created(self, client: KafkaAdmin, recorder: Recorder, topic: str) -> None:
         # No mover has known the topic before: these replicas are the ones that it was created with.
-        for partition, created in sorted(client.metadata.topics[topic].partitions.items()):
-            columns: dict[str, Any] = {"f": "describe", "topic": topic, "partition": partition}
-            with self._log.operation(recorder, columns) as operation:
-                operation.ok(replicas=list(created.replicas))
+        requests = AdminRequests(client, recorder, self._log, timeout_s=self._clients.timeout_s)
+        requests.describe(topic)
 
     async def _move(self, process: str) -> None:
-        client, recorder = self._clients.admin(process), self._context.recorder(process)
+        requests = self._admin_requests(process)
+        client = requests.client
         rng = self._clients.rng()
         pace = Pace(self._options.move_interval_ms, rng)
         step = 0
@@ -78,24 +77,24 @@ class Reassignment(ProduceConsume):
                 if not await client.refresh_metadata():
                     continue
                 if choice < ELECT_SHARE:
-                    await self._elect(client, recorder, chance.choice(self._partitions.known))
+                    await requests.elect_preferred_leader(chance.choice(self._partitions.known))
                 elif choice < ELECT_SHARE + CANCEL_SHARE:
-                    await self._cancel_any(client, recorder, chance)
+                    await self._cancel_any(requests, chance)
                 else:
-                    await self._move_any(client, recorder, chance)
+                    await self._move_any(requests, chance)
         finally:
             client.close()
 
-    async def _move_any(self, client: KafkaAdmin, recorder: Recorder, chance: Random) -> None:
+    async def _move_any(self, requests: AdminRequests, chance: Random) -> None:
         tp = chance.choice(self._partitions.known)
-        await self._reassign(client, recorder, tp, self._target(client, chance))
+        await requests.reassign(tp, self._target(requests.client, chance))
         if chance.random() >= CHANGE_OF_MIND:
             return
         await asyncio.sleep(chance.uniform(SOONEST_S, LATEST_S))
         if chance.random() < 1 / 2:
-            await self._cancel(client, recorder, tp)
+            await requests.cancel_reassignment(tp)
         else:
-            await self._reassign(client, recorder, tp, self._target(client, chance))
+            await requests.reassign(tp, self._target(requests.client, chance))
 
     def _target(self, client: KafkaAdmin, chance: Random) -> list[int]:
         brokers = sorted(client.metadata.brokers)
@@ -103,30 +102,10 @@ class Reassignment(ProduceConsume):
         size = max(1, factor - (chance.random() < 1 / 3))
         return chance.sample(brokers, k=min(size, len(brokers)))
 
-    async def _reassign(
-        self, client: KafkaAdmin, recorder: Recorder, tp: TopicPartition, target: list[int]
-    ) -> None:
-        columns = {"f": "reassign", "topic": tp[0], "partition": tp[1], "replicas": target}
-        with self._log.operation(recorder, columns) as operation:
-            await client.reassign(*tp, tuple(target), timeout_s=self._clients.timeout_s)
-            operation.ok()
-
-    async def _cancel_any(self, client: KafkaAdmin, recorder: Recorder, chance: Random) -> None:
+    async def _cancel_any(self, requests: AdminRequests, chance: Random) -> None:
         try:
-            in_progress = await client.reassignments(timeout_s=self._clients.timeout_s)
+            in_progress = await requests.client.reassignments(timeout_s=self._clients.timeout_s)
         except KafkaError:
             return
         if in_progress:
-            await self._cancel(client, recorder, chance.choice(in_progress))
-
-    async def _cancel(self, client: KafkaAdmin, recorder: Recorder, tp: TopicPartition) -> None:
-        columns = {"f": "cancel-reassign", "topic": tp[0], "partition": tp[1]}
-        with self._log.operation(recorder, columns) as operation:
-            await client.reassign(*tp, None, timeout_s=self._clients.timeout_s)
-            operation.ok()
-
-    async def _elect(self, client: KafkaAdmin, recorder: Recorder, tp: TopicPartition) -> None:
-        columns = {"f": "elect-leaders", "topic": tp[0], "partition": tp[1]}
-        with self._log.operation(recorder, columns) as operation:
-            await client.elect_preferred_leader(*tp, timeout_s=self._clients.timeout_s)
-            operation.ok()
+            await requests.cancel_reassignment(chance.choice(in_progress))

@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 from random import Random  # noqa: TID251 - the type only
 
-from nemesis.history.recorder import Recorder
-from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.admin_requests import AdminRequests
 from nemesis.workloads.kafka.errors import KafkaError
-from nemesis.workloads.operations import OperationLog
-from nemesis.workloads.partitions import KnownPartitions, partition_columns
+from nemesis.workloads.partitions import KnownPartitions
 
 
 async def delete_records_again_and_again(
-    client: KafkaAdmin,
-    recorder: Recorder,
-    log: OperationLog,
+    requests: AdminRequests,
     partitions: KnownPartitions,
     *,
     interval_ms: int,
@@ -23,6 +19,7 @@ async def delete_records_again_and_again(
     rng: Random,
 ) -> None:
     """Run until cancelled; ``partitions`` may grow."""
+    client = requests.client
     try:
         while True:
             await asyncio.sleep(interval_ms / 1000)
@@ -32,12 +29,7 @@ async def delete_records_again_and_again(
                 end = await client.end_offset(*tp, timeout_s=timeout_s)
             except KafkaError:
                 continue
-            if end < 2:
-                continue
-            offset = rng.randint(end // 2, end)
-            columns = partition_columns(client, tp) | {"f": "delete-records", "offset": offset}
-            with log.operation(recorder, columns) as operation:
-                watermark = await client.delete_records(*tp, offset, timeout_s=timeout_s)
-                operation.ok(log_start_offset=watermark)
+            if end >= 2:
+                await requests.delete_records(tp, rng.randint(end // 2, end))
     finally:
         client.close()

@@ -11,22 +11,17 @@ Operations (``nemesis.history.events``): ``create-topic`` and ``create-partition
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from nemesis.history.recorder import Recorder
-from nemesis.workloads.kafka.admin import KafkaAdmin
-from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.admin_requests import AdminRequests
 from nemesis.workloads.operations import Pace
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 
 GROW_SHARE = 0.4
 """Of the requests about a topic that exists and may grow; the others delete it."""
-SETTLE_S = 1.0
-"""Between the last request and the final reads: what was answered is then known to every broker."""
 
 
 class TopicsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,12 +52,12 @@ class Topics(ProduceConsume):
             process = f"topic-admin-{index}"
             self._spawn(process, self._administer_names(process))
 
-    async def final_reads(self, timeout_s: float) -> None:
-        await asyncio.sleep(SETTLE_S)
-        await super().final_reads(timeout_s - SETTLE_S)
+    @property
+    def _changes_topics(self) -> bool:
+        return True
 
     async def _administer_names(self, process: str) -> None:
-        client, recorder = self._clients.admin(process), self._context.recorder(process)
+        requests = self._admin_requests(process)
         rng = self._clients.rng()
         pace = Pace(self._options.request_interval_ms, rng)
         step = 0
@@ -74,13 +69,14 @@ class Topics(ProduceConsume):
                 topic, choice = f"mortal-{rng.randrange(self._options.names)}", rng.random()
                 if not self._context.permits(process, step):
                     continue
-                if await client.refresh_metadata():
-                    await self._ask(client, recorder, topic, choice)
+                if await requests.client.refresh_metadata():
+                    await self._ask(requests, topic, choice)
         finally:
-            client.close()
+            requests.client.close()
 
-    async def _ask(self, client: KafkaAdmin, recorder: Recorder, topic: str, choice: float) -> None:
+    async def _ask(self, requests: AdminRequests, topic: str, choice: float) -> None:
         """``choice``, between 0 and 1, decides what is asked for."""
+        client, recorder = requests.client, requests.recorder
         existing = client.metadata.topics.get(topic)
         if existing is None:
             self._partitions.remove_topic(topic)
@@ -91,25 +87,7 @@ class Topics(ProduceConsume):
         count = len(existing.partitions)
         self._partitions.add([(topic, partition) for partition in sorted(existing.partitions)])
         if choice < GROW_SHARE and count < self._options.most_partitions:
-            if await self._grow(client, recorder, topic, count + 1):
+            if await requests.create_partitions(topic, count + 1):
                 self._partitions.add([(topic, count)])
-        elif await self._delete(client, recorder, topic):
+        elif await requests.delete_topic(topic):
             self._partitions.remove_topic(topic)
-
-    async def _grow(self, client: KafkaAdmin, recorder: Recorder, topic: str, count: int) -> bool:
-        columns = {"f": "create-partitions", "topic": topic, "partition_count": count}
-        with self._log.operation(recorder, columns) as operation:
-            await client.create_partitions(topic, count=count, timeout_s=self._clients.timeout_s)
-            operation.ok()
-        return operation.succeeded
-
-    async def _delete(self, client: KafkaAdmin, recorder: Recorder, topic: str) -> bool:
-        with self._log.operation(recorder, {"f": "delete-topic", "topic": topic}) as operation:
-            await client.delete_topic(topic, timeout_s=self._clients.timeout_s)
-            operation.ok()
-        return operation.succeeded
-
-    def _update_partitions(self, client: KafkaClient) -> None:
-        """Add the partitions that exist, and remove those of deleted topics."""
-        self._partitions.remove_absent(client)
-        super()._update_partitions(client)

@@ -120,3 +120,6 @@ CLIENT_ANOMALIES: Final[Mapping[str, Spoiler]] = MappingProxyType(
     }
 )
 """By name."""
+
+NEEDS_TRACES: Final = frozenset({"read-above-mark"})
+"""The anomalies that are not found in a history of clients alone."""

@@ -34,16 +34,26 @@ def measured(time: int, *, lag: int = 0, load: int = 0) -> list[Event]:
     ]
 
 
-def fault(start: int, stop: int, *, number: int = 0, effect: str = "verified") -> list[Event]:
+def fault(
+    start: int, stop: int, *, number: int = 0, effect: str = "verified", **columns: Any
+) -> list[Event]:
     """Return the events of a fault that was in force."""
-    about: dict[str, Any] = {"fault": "pause", "fault_id": number, "targets": ["broker-2"]}
+    about: dict[str, Any] = {"fault": "pause", "targets": ["broker-2"], **columns}
     steps = [
         (start, "fault-invoke", None),
         (start, "fault-applied", "measured"),
         (stop, "fault-healed", effect),
     ]
     return [
-        Event(time=time, process="nemesis", kind=kind, seq=time, effect=measured_effect, **about)
+        Event(
+            time=time,
+            process="nemesis",
+            kind=kind,
+            seq=time,
+            fault_id=number,
+            effect=measured_effect,
+            **about,
+        )
         for time, kind, measured_effect in steps
     ]
 

@@ -20,7 +20,11 @@ def _office(time: int, kind: str, **columns: Any) -> Event:
 
 OFFICE_KEPT: Final = (
     history(_REGISTERED, grant(2, 10, 1, 1), _deleted(3, 20)),
-    history(grant(2, 10, 1, 1), _deleted(3, 10)),
+    history(
+        grant(2, 10, 1, 1),
+        _office(1, "controller-elected", session=10, zxid=2),
+        _deleted(3, 10),
+    ),
     history(
         grant(2, 10, 1, 1),
         _office(1, "controller-elected", session=10, zxid=2),

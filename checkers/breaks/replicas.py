@@ -19,6 +19,7 @@ from nemesis.checkers.breaks.events import (
     log_start,
     truncate,
 )
+from nemesis.checkers.breaks.offsets_at_rest import replica
 from nemesis.history.events import Event
 
 
@@ -124,5 +125,6 @@ FINAL_LOGS: Final = (
     history(_files(50, 1, (0, 7), (2, 9))),
     history(_files(50, 1, (0, 7), high_watermark=3, error="00.log is damaged at byte 68")),
     history(high_watermark(1, 1, 0, 2, [1, 2]), _files(50, 2, (0, 7), high_watermark=1)),
+    history(replica(1, 2), _files(50, 1, (0, 7))),
     history(harness(50, "stored-log", node=2, error="EIO")),
 )

@@ -34,6 +34,8 @@ def old_partition(view: View, broker: int, topic: str, partition: int) -> Chain:
     if fate is not None:
         return [link, *held, *fate]
     first = requests.accepted[0]
+    answers = requests.answers(view, topic, partition)
+    unnamed = "" if answers else "; no UpdateMetadata is recorded that named another state of it"
     return [
         link,
         Link(
@@ -41,10 +43,11 @@ def old_partition(view: View, broker: int, topic: str, partition: int) -> Chain:
             f"{first[1].peer}",
             first,
         ),
+        *answers,
         *(held or [Link(f"no UpdateMetadata has brought it the metadata of {name}")]),
         expected(
             f"broker {broker} holds leader {state.event.leader} and leader epoch {state.event.leader_epoch} for "
-            f"{name}; which states an UpdateMetadata carries is not recorded"
+            f"{name}{unnamed}"
         ),
     ]
 

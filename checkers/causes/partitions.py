@@ -42,7 +42,8 @@ def stuck(view: View, topic: str, partition: int, error: str) -> Chain:
             or _out_of_sync(view, state, error)
             or _metadata(view, topic, partition)
         )
-    return [last_write(view, state), *chain] if chain else []
+    written = last_write(view, state)
+    return [written, *(link for link in chain if link != written)] if chain else []
 
 
 def _out_of_sync(view: View, state: StateChange, error: str) -> Chain:
@@ -58,7 +59,7 @@ def _metadata(view: View, topic: str, partition: int) -> Chain:
     """Why a broker holds other metadata of a partition that is as it has to be."""
     for broker in sorted(view.brokers()):
         if metadata.differs(view, broker, topic, partition):
-            return metadata.old_partition(view, broker, topic, partition)[1:]
+            return metadata.old_partition(view, broker, topic, partition)
     return []
 
 

@@ -58,18 +58,36 @@ def _not_caught_up(view: View, state: StateChange, replica: int) -> Chain:
             Link(
                 f"{view.ago(leaders[1])}, the log of leader {leader} reached {leaders_end}", leaders
             ),
+            *_last_answer(view, state, replica, taken),
             expected(
-                f"broker {replica} fetches offset {end} of {name} from broker {leader} and appends it; which fetches "
-                "it sends and how they are answered is not recorded"
+                f"broker {replica} fetches offset {end} of {name} from broker {leader} and appends it; fetches that "
+                "are answered without an error are not recorded"
             ),
         ]
     return [
         *chain,
         Link(f"its log ends at {end}, as that of leader {leader}", own),
+        *_last_answer(view, state, replica, taken),
         expected(
             f"broker {replica} fetches, and leader {leader} proposes an ISR with it; which of the two is missing is "
             "not recorded"
         ),
+    ]
+
+
+def _last_answer(view: View, state: StateChange, replica: int, taken: Row) -> Chain:
+    """What the leader answered a follower last, where it was another error than before."""
+    answered = view.of_process(
+        replica,
+        Kind.FETCH_ANSWERED,
+        since_ns=taken[1].time,
+        topic=state.event.topic,
+        partition=state.event.partition,
+        peer=state.event.leader,
+    )
+    return [
+        Link(f"{view.ago(row[1])}, {tell(row[1])}, the last change of that answer", row)
+        for row in answered[-1:]
     ]
 
 

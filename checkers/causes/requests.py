@@ -7,6 +7,7 @@ from typing import Final
 
 from nemesis.checkers.causes.chain import UNTRACED_CONTROLLER, Chain, Link, expected
 from nemesis.checkers.causes.view import View
+from nemesis.checkers.explain.tell import tell
 from nemesis.checkers.framework.event_list import Row, succeeded
 from nemesis.history.events import Event, Kind
 
@@ -40,6 +41,18 @@ class Requests:
             [item for item in handled if succeeded(item[1])],
             [item for item in handled if not succeeded(item[1])],
         )
+
+    def answers(self, view: View, topic: str | None, partition: int | None) -> Chain:
+        """Return what the broker answered last for a partition to those that it accepted; empty if to none."""
+        answered = view.of_process(
+            self.broker,
+            Kind.CONTROL_REQUEST_ANSWERED,
+            since_ns=self.accepted[0][1].time,
+            api=self.api,
+            topic=topic,
+            partition=partition,
+        )
+        return [Link(f"{view.ago(row[1])}, {tell(row[1])}", row) for row in answered[-1:]]
 
     def fate(self, view: View, subject: str) -> Chain | None:
         """Return why the broker cannot have got ``subject`` by such a request; None if it accepted one."""

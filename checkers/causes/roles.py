@@ -42,6 +42,8 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
     if fate is not None:
         return [*reason, *fate]
     first = requests.accepted[0]
+    answers = requests.answers(view, state.event.topic, state.event.partition)
+    unnamed = "" if answers else "; no LeaderAndIsr is recorded that named it with a newer state"
     return [
         *reason,
         Link(
@@ -49,11 +51,11 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
             f"{first[1].peer}, and did not become {role} of {name}",
             first,
         ),
+        *answers,
         *_without_metadata(view, broker, first[1]),
         *_role_before(view, state, broker),
         expected(
-            f"broker {broker} becomes {role} of {name} in leader epoch {state.event.leader_epoch}; which partitions a "
-            "LeaderAndIsr names is not recorded"
+            f"broker {broker} becomes {role} of {name} in leader epoch {state.event.leader_epoch}{unnamed}"
         ),
     ]
 

@@ -17,6 +17,7 @@ from nemesis.checkers.cycles.transaction_rows import COLUMNS, KINDS, Rows
 from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
+from nemesis.history.sources import EventSource
 
 if TYPE_CHECKING:
     from nemesis.checkers.cycles.analysis import Analysis
@@ -111,6 +112,7 @@ _WELL_FORMED: Final = Property(
     unknown="Two transactions have one name, or a micro-operation cannot be read.",
     source=_SOURCE,
     check=ListAppend,
+    decided_from=frozenset({EventSource.CLIENTS}),
     is_self_evident=True,
     breaks=breaks.WELL_FORMED,
 )
@@ -123,6 +125,7 @@ ANOMALY_PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
             unknown="No transaction that counts was observed, or the transactions are not well-formed.",
             source=_SOURCE,
             check=ListAppend,
+            decided_from=frozenset({EventSource.CLIENTS}),
             is_self_evident=name not in _EXPLICABLE,
             breaks=breaks.ANOMALIES[name],
         )

@@ -9,7 +9,8 @@ check that knows more of its contradiction than its events say gives the steps i
 * ``controllers``, ``leaders``, ``replicas``, ``clients``, ``ends``   the reasons, a function for each property, which
   the property names (``Property.reason``)
 * ``office``, ``broker_failures``, ``metadata``, ``elections_answered``, ``own_logs``, ``isr_joins``,
-  ``client_offsets``   further reasons
+  ``isr_shrinks``, ``client_offsets``, ``control_effects``, ``notifications``, ``offsets_at_rest``,
+  ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``   further reasons
 """
 
 from __future__ import annotations

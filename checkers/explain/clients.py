@@ -24,6 +24,13 @@ def unseen(case: Case) -> str:
     return f"{promise} The final readers read the log up to its end and were not given it: no client will ever be."
 
 
+def withheld(_: Case) -> str:
+    return (
+        "Below the high watermark a fetch returns at least one batch, of any size, or an error. The broker "
+        "answered that it has nothing to return. A consumer at this offset waits for ever, without an error."
+    )
+
+
 def stale_read(case: Case) -> str:
     if case.first_of(Kind.FINAL_READ) is not None:
         return (

@@ -10,11 +10,17 @@ from nemesis.history.events import Kind
 _BLIND: Final = (
     "What nobody could look at can neither be held against the cluster nor be taken for right."
 )
+_MISSED: Final = (
+    "A broker that missed the request does not get it again, nor does it with Kafka: "
+    "the log stays, and is not used."
+)
 
 
 def deletion(case: Case) -> str:
     if case.is_undecided:
         return _BLIND
+    if case.is_allowed:
+        return _MISSED
     znodes = [event for event in case.events if event.kind == Kind.ZNODE]
     end_state = case.first_of(Kind.END_STATE)
     if end_state is None and len(znodes) == len(case.events):
@@ -51,10 +57,7 @@ def reassignment(case: Case) -> str:
         event for event in case.events if event.kind == Kind.END_STATE and event.node is not None
     ]
     if case.is_allowed:
-        return (
-            "Nobody tells a broker a second time what it missed, with Kafka neither: the log stays, and is used by "
-            "nobody."
-        )
+        return _MISSED
     if logs:
         return (
             "It was taken from that broker for good: a log that stays takes space, and comes back to life with the "

@@ -107,6 +107,11 @@ def final_logs(case: Case) -> str:
             "The broker was counted on for every record below that high watermark and has not been started anew "
             "since, so its files have to reach as far."
         )
+    if case.first_of(Kind.REPLICA_OFFSETS) is not None:
+        return (
+            "What is below a high watermark is committed. The broker only stopped in between, and a stop leaves every "
+            "record in the files."
+        )
     if logs:
         return (
             "What is below a broker's own high watermark is committed, and a broker that lives has it in its files, "

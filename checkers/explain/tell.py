@@ -37,7 +37,7 @@ def tell(event: Event) -> str:
 
 def since(earlier: Event, later: Event) -> str:
     """Return how long after the other one an event came; nothing if nobody can know, or the clause says when."""
-    if later.kind == Kind.END_STATE:
+    if later.kind in (Kind.END_STATE, Kind.REPLICA_OFFSETS):
         return ""
     if min(earlier.time, later.time) >= 0:
         apart = later.time - earlier.time
@@ -133,6 +133,27 @@ def _handled(event: Event) -> str:
     did = "accepted" if succeeded(event) else f"refused ({event.error})"
     of = f" of controller epoch {event.controller_epoch}" if event.controller_epoch else ""
     return f"{_actor(event)} {did} {event.api or 'a control request'}{of}{_for_epoch(event)}"
+
+
+def _answered(event: Event) -> str:
+    version = "" if event.partition_epoch is None else f", partition epoch {event.partition_epoch}"
+    state = "" if event.leader is None else f": {_state(event)}{version}"
+    step = "" if event.step is None else f" ({event.step})"
+    return f"{_actor(event)} answered {event.error} to {event.api} for {_of(event)}{state}{step}"
+
+
+def _stopped(event: Event) -> str:
+    did = {
+        "stop": "stopped the replica of",
+        "deleting": "began to delete the log of",
+        "delete": "deleted the log of",
+    }.get(event.step or "", "stopped the replica of")
+    return f"{_actor(event)} {did} {_of(event)}"
+
+
+def _fetch_answered(event: Event) -> str:
+    fetches = f"its fetches of {_of(event)} in leader epoch {event.leader_epoch}"
+    return f"{_actor(event)} received {event.error} from broker {event.peer} for {fetches}"
 
 
 def _for_epoch(event: Event) -> str:
@@ -243,12 +264,28 @@ def _log_cleaned(event: Event) -> str:
     return f"{_actor(event)} compacted {records}, its high watermark being {event.high_watermark}"
 
 
+def _log_dir_failed(event: Event) -> str:
+    return f"broker {event.node} reported that its log directory {event.log_dir} failed ({event.error})"
+
+
 def _stored_log(event: Event) -> str:
     if event.topic is None:
         return f"the files of broker {event.node} could not be read ({event.error})"
     damage = "" if succeeded(event) else f", and are damaged there: {event.error}"
-    mark = f" and its checkpointed high watermark was {event.high_watermark}"
+    checkpointed = event.high_watermark
+    mark = (
+        f" and its checkpointed high watermark was {checkpointed}"
+        if checkpointed is not None
+        else ""
+    )
     return f"the files of broker {event.node} had {_of(event)} up to {event.log_end_offset}{mark}{damage}"
+
+
+def _stored_segment(event: Event) -> str:
+    segment = (
+        f"a segment of {_of(event)} from offset {event.offset} on, {event.count or 0:,} bytes long"
+    )
+    return f"the files of broker {event.node} had {segment}"
 
 
 def _stored_batch(event: Event) -> str:
@@ -270,7 +307,8 @@ def _invoked(event: Event) -> str:
 
 def _ok(event: Event) -> str:
     if event.f == "send":
-        return f"{client(event)} was told that value {event.value} stands at offset {event.offset} of {_of(event)}"
+        position = f"offset {event.offset} of {_of(event)}"
+        return f"{client(event)} received the answer that value {event.value} stands at {position}"
     if event.f == "poll":
         where = "" if event.offset is None else f" from {event.offset}"
         return f"{client(event)} polled {_of(event)}{where} and was given {_read(event)}"
@@ -287,7 +325,10 @@ def _ok(event: Event) -> str:
 def _read(event: Event) -> str:
     read_offsets = event.offsets or []
     if not read_offsets:
-        return "nothing"
+        if event.log_start_offset is None:
+            return "nothing"
+        stated = f"high watermark {event.high_watermark}, log start {event.log_start_offset}"
+        return f"nothing by broker {event.node} ({stated})"
     if len(read_offsets) > _MAX_READ:
         return f"{len(read_offsets)} records, offsets {read_offsets[0]} to {read_offsets[-1]}"
     word = "offset" if len(read_offsets) == 1 else "offsets"
@@ -342,6 +383,21 @@ def _end_state(event: Event) -> str:
     return f"at the end {whose} had {_of(event)}{replicas}"
 
 
+def _replica_offsets(event: Event) -> str:
+    if event.topic is None:
+        if not succeeded(event):
+            return f"at rest no replica could be asked ({event.error})"
+        return f"at rest {event.count} replicas were asked"
+    whose = "leader" if event.node == event.leader else "replica"
+    about = f"at rest {whose} {event.node} of {_of(event)}"
+    if not succeeded(event):
+        return f"{about} did not answer ({event.error})"
+    return (
+        f"{about} answered log start {event.log_start_offset}, high watermark {event.high_watermark}, log end "
+        f"{event.log_end_offset}"
+    )
+
+
 def _convergence(event: Event) -> str:
     check = f"the check {event.check!r}"
     if event.topic is not None or event.node is not None:
@@ -353,6 +409,10 @@ def _convergence(event: Event) -> str:
     if error.startswith(HARNESS):
         return f"{check} could not be made: {error.removeprefix(HARNESS)}"
     return f"{check} had not come true{when}: {error}"
+
+
+def _phase(event: Event) -> str:
+    return f"the phase {event.phase} of the run began"
 
 
 def _harness_lag(event: Event) -> str:
@@ -395,6 +455,7 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.PARTITION_METADATA: _partition_metadata,
         Kind.CONTROL_REQUEST_SENT: _sent,
         Kind.CONTROL_REQUEST_HANDLED: _handled,
+        Kind.CONTROL_REQUEST_ANSWERED: _answered,
         Kind.BROKER_REGISTERED: _registered,
         Kind.LEADER_ELECTED: _leader_elected,
         Kind.ALTER_PARTITION_HANDLED: _alter_partition,
@@ -403,14 +464,18 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.BECOME_FOLLOWER: _become_follower,
         Kind.APPEND: _append,
         Kind.PRODUCE_ACKNOWLEDGED: _acknowledged,
+        Kind.FETCH_ANSWERED: _fetch_answered,
         Kind.HIGH_WATERMARK: _high_watermark,
         Kind.ISR_CHANGE_PROPOSED: _isr_change_proposed,
         Kind.TRUNCATE: _truncate,
         Kind.LOG_LOADED: _log_loaded,
         Kind.LOG_DIR_CHANGED: _log_dir_changed,
+        Kind.REPLICA_STOPPED: _stopped,
         Kind.LOG_START_OFFSET: _log_start,
         Kind.LOG_CLEANED: _log_cleaned,
+        Kind.LOG_DIR_FAILED: _log_dir_failed,
         Kind.STORED_LOG: _stored_log,
+        Kind.STORED_SEGMENT: _stored_segment,
         Kind.STORED_BATCH: _stored_batch,
         Kind.INVOKE: _invoked,
         Kind.OK: _ok,
@@ -418,8 +483,10 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.INFO: _unknown,
         Kind.FINAL_READ: _final_read,
         Kind.END_STATE: _end_state,
+        Kind.REPLICA_OFFSETS: _replica_offsets,
         Kind.CONVERGENCE: _convergence,
         Kind.UNFORESEEN_EXCEPTION: _unforeseen_exception,
+        Kind.PHASE: _phase,
         Kind.HARNESS_LAG: _harness_lag,
         Kind.MACHINE_LOAD: _machine_load,
         Kind.TIMEOUT_SETTING: _timeout_setting,

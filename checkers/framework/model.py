@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from nemesis.history.sources import EventSource
+
 
 class Verdict(StrEnum):
     VALID = "valid"
@@ -96,6 +98,17 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Of all stretches of a property that measures."""
     stretches: tuple[Stretch, ...] = ()
     """The longest of them, by their beginnings."""
+    in_part_without: tuple[EventSource, ...] = ()
+    """The sources that the run lacks and that would decide the rest of the promise. A violation is certain without
+    them; its absence is not. Empty: the whole promise was judged."""
+
+
+class NotObserved(msgspec.Struct, frozen=True, kw_only=True):
+    """A property that the run's target does not show."""
+
+    property: str
+    without: tuple[EventSource, ...]
+    """The sources that the property needs and the run lacks."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +125,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     not_recorded: tuple[str, ...] = ()
     """Properties that do not judge this run, because its version of nemesis did not record what they need."""
+
+    not_observed: tuple[NotObserved, ...] = ()
+    """Properties that do not judge this run, because its target lacks a source; they do not count in ``verdict``."""
 
     def broken(self) -> list[Finding]:
         """Return the findings that make it ``invalid``, in the order of reports."""

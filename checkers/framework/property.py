@@ -8,11 +8,13 @@ registered properties (``nemesis.checkers.CHECKERS``): the command line, reports
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
 from nemesis.checkers.framework.reason import Reason, SeekCause
 from nemesis.history.events import Event
+from nemesis.history.sources import ALL_SOURCES, EventSource, source_of
 
 History = tuple[Event, ...]
 """The events of a tiny history, in any order."""
@@ -37,6 +39,11 @@ class Check(ABC):
         return ", ".join(property_names(self))
 
 
+def see_only(check: Check, sources: Collection[EventSource]) -> None:
+    """Give a check events of these sources alone. Events of others are there in part, if at all."""
+    vars(check)["kinds"] = frozenset(kind for kind in check.kinds if source_of(kind) in sources)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
     """One promise, and how a history proves or refutes it."""
@@ -53,6 +60,10 @@ class Property:
     """Where the promise comes from: a KIP, an issue, a paper, a class of Kafka."""
     check: type[Check]
     """The check that decides the property."""
+    decided_from: frozenset[EventSource]
+    """The sources without any one of which the property is not observed: its check would convict, or see nothing."""
+    completed_by: frozenset[EventSource] = frozenset()
+    """The sources that decide the rest of the promise: without one of them a violation is certain, its absence not."""
     recorded_since: int = 2
     """The first format of events whose runs record what the property needs. It does not judge runs of older formats."""
     reason: Reason | None = None
@@ -71,10 +82,36 @@ class Property:
         """The kinds of events that the check reads."""
         return self.check.kinds
 
+    def not_observed_without(self, observed: Collection[EventSource]) -> tuple[EventSource, ...]:
+        """Return the sources that the property needs and that are not among the observed ones."""
+        return _missing(self.decided_from, observed)
+
+    def incomplete_without(self, observed: Collection[EventSource]) -> tuple[EventSource, ...]:
+        """Return the sources that would decide the rest of the promise and are not among the observed ones."""
+        return _missing(self.completed_by, observed)
+
     @property
     def summary(self) -> str:
-        """The line about the property in ``nemesis list``."""
-        return self.promise
+        """The line about the property in ``nemesis list``: the promise, and the sources that decide it."""
+        return f"{self.promise} ({self.extent})"
+
+    @property
+    def extent(self) -> str:
+        """The sources that decide the property: ``from metadata-log; in part without traces``."""
+        extent = f"from {_listed(self.decided_from)}"
+        if self.completed_by:
+            extent += f"; in part without {_listed(self.completed_by)}"
+        return extent
+
+
+def _listed(sources: Collection[EventSource]) -> str:
+    return ", ".join(source.value for source in ALL_SOURCES if source in sources)
+
+
+def _missing(
+    wanted: Collection[EventSource], observed: Collection[EventSource]
+) -> tuple[EventSource, ...]:
+    return tuple(source for source in ALL_SOURCES if source in wanted and source not in observed)
 
 
 def property_names(check: Check | type[Check]) -> tuple[str, ...]:

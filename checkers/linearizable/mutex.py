@@ -27,6 +27,7 @@ from nemesis.checkers.linearizable.object_operations import (
     by_key,
 )
 from nemesis.checkers.linearizable.search import LIMIT, Effect, GaveUp, search
+from nemesis.history.sources import EventSource
 
 FREE: Final = 0
 HELD: Final = 1
@@ -73,5 +74,6 @@ LINEARIZABLE_MUTEX: Final = Property(
     unknown="The search for an order gave up at its bound, or events cannot be paired to operations.",
     source="Herlihy and Wing (1990); Wing and Gong (1993); Knossos.",
     check=LinearizableMutex,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.LINEARIZABLE_MUTEX,
 )

@@ -47,6 +47,7 @@ from nemesis.checkers.linearizable.object_check import ObjectCheck
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.queue_order import NeverEmpty, overtaken
 from nemesis.checkers.linearizable.queue_states import DRAIN, FS, QueueStates
+from nemesis.history.sources import EventSource
 
 _WHY: Final = WhyUnexpected(
     too_late="before its enqueue began",
@@ -256,6 +257,7 @@ LOST: Final = Property(
     unknown="The queue was not seen empty since, or dequeues of unknown outcome explain what is missing.",
     source=_SOURCE,
     check=TotalQueue,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.QUEUE_LOST,
 )
 UNEXPECTED: Final = ElementProperty(
@@ -264,6 +266,7 @@ UNEXPECTED: Final = ElementProperty(
     unit="values dequeued",
     source=_SOURCE,
     check=TotalQueue,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.QUEUE_UNEXPECTED,
 )
 DUPLICATE: Final = ElementProperty(
@@ -272,6 +275,7 @@ DUPLICATE: Final = ElementProperty(
     unit="values dequeued",
     source=_SOURCE,
     check=TotalQueue,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.QUEUE_DUPLICATE,
 )
 QUEUE_ORDER: Final = ElementProperty(
@@ -280,6 +284,7 @@ QUEUE_ORDER: Final = ElementProperty(
     unit="values dequeued",
     source=_SOURCE,
     check=FifoQueue,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.QUEUE_ORDER,
 )
 EMPTY: Final = ElementProperty(
@@ -288,5 +293,6 @@ EMPTY: Final = ElementProperty(
     unit="values dequeued",
     source=_SOURCE,
     check=FifoQueue,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.QUEUE_EMPTY,
 )

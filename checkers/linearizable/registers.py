@@ -45,6 +45,7 @@ from nemesis.checkers.linearizable.object_operations import (
 )
 from nemesis.checkers.linearizable.register_zones import Values, written_again
 from nemesis.checkers.linearizable.search import LIMIT, Effect, GaveUp, search
+from nemesis.history.sources import EventSource
 
 FS: Final = ("read", "write", "cas")
 READ, WRITE, CAS = range(len(FS))
@@ -179,11 +180,13 @@ LINEARIZABLE_REGISTER: Final = Property(
     unknown="The search for an order gave up at its bound, or events cannot be paired to operations.",
     source="Herlihy and Wing (1990); Gibbons and Korach (1997); Wing and Gong (1993).",
     check=LinearizableRegister,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.LINEARIZABLE_REGISTER,
 )
 LINEARIZABLE_CAS_REGISTER: Final = replace(
     LINEARIZABLE_REGISTER,
     name="linearizable-cas-register",
     check=LinearizableCasRegister,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.LINEARIZABLE_CAS_REGISTER,
 )

@@ -47,6 +47,7 @@ from nemesis.checkers.linearizable.object_check import ObjectCheck
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.set_order import SetOrder
 from nemesis.checkers.linearizable.set_states import FS, READ, SetStates
+from nemesis.history.sources import EventSource
 
 _WHY: Final = WhyUnexpected(
     too_late="before its add began",
@@ -262,6 +263,7 @@ LOST: Final = Property(
     unknown="An element was added and no read began since, or events cannot be paired to operations.",
     source=_SOURCE,
     check=SetFull,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.SET_LOST,
 )
 UNEXPECTED: Final = ElementProperty(
@@ -270,6 +272,7 @@ UNEXPECTED: Final = ElementProperty(
     unit="values read",
     source=_SOURCE,
     check=SetFull,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.SET_UNEXPECTED,
 )
 DUPLICATE: Final = ElementProperty(
@@ -278,6 +281,7 @@ DUPLICATE: Final = ElementProperty(
     unit="values read",
     source=_SOURCE,
     check=SetFull,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.SET_DUPLICATE,
 )
 STALE: Final = ElementProperty(
@@ -286,6 +290,7 @@ STALE: Final = ElementProperty(
     unit="elements",
     source=_SOURCE,
     check=SetFull,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.SET_STALE,
 )
 SET_ORDER: Final = ElementProperty(
@@ -294,5 +299,6 @@ SET_ORDER: Final = ElementProperty(
     unit="elements",
     source=_SOURCE,
     check=LinearizableSet,
+    decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.SET_ORDER,
 )

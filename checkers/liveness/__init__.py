@@ -2,7 +2,19 @@
 
 * ``check``     the definitions of the numbers and their check: start here
 * ``late_recovery``    partitions that stay unavailable with no fault in force for longer than the time-outs allow
-* ``recovery_bound``   how long that is
+* ``notifications``    what the controller is notified of in ZooKeeper, and does not handle
+* ``leader_balance``   brokers that lead too few of the partitions that prefer them
+* ``preferred_leaders``, ``terms``   which partitions wait for their preferred leader, and in whose term
+* ``log_dir_failures``   log directories that failed, and what still depends on them
+* ``lost_replicas``   which replicas a broker lost with a directory
+* ``retention``   segments that are not deleted
+* ``isr_shrinks``      members of an ISR that lag and are kept
+* ``isr_watches``, ``log_ends``   when a leader could propose to remove them; how far the logs reached
+* ``settings_in_force``  topics whose changed settings brokers do not follow
+* ``offsets_at_rest``  replicas that do not agree on their offsets though nothing happens
+* ``rest_bound``       how soon they agree
+* ``recovery_bound``   how long an unavailability may last
+* ``unexplained``      windows in which no fault is in force, and what the machine may have added to them
 * ``cluster``   stretches without controller, leader, full ISR, from ZooKeeper's order and brokers' traces
 * ``produce``   stretches in which produce was tried and nothing acknowledged, from clients' operations
 * ``time_spans``     unions, complements, intersections of spans of time

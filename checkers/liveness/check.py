@@ -44,6 +44,7 @@ from nemesis.checkers.liveness.produce import Produce
 from nemesis.checkers.liveness.time_spans import Spans, intersection
 from nemesis.checkers.zxid_times import ZxidTimes
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
 MAX_STRETCHES: Final = 1_000
 WITHOUT_CONTROLLER: Final = "without-controller"
@@ -196,4 +197,6 @@ LIVENESS: Final = Property(
     unknown="Nothing could be measured.",
     source="A requirement of this harness: reports state how long users had to wait.",
     check=Liveness,
+    decided_from=frozenset({EventSource.CLIENTS, EventSource.FAULTS}),
+    completed_by=frozenset({EventSource.METADATA_LOG, EventSource.TRACES}),
 )

@@ -7,14 +7,11 @@ Smallest break: a fault ends; a client's send fails after the bound and, without
 same client's next send fails as well. The first failure gives the client the newest metadata, so the second one is the
 cluster's. ``numbers`` holds the bound and the slowest recovery after a fault.
 
-Any fault in force explains all, wherever it strikes: from its ``fault-invoke`` until its end was verified. A fault
-whose end was not verified explains everything after it.
+Any fault in force explains all, and so may a slow machine: ``unexplained`` says when.
 
 What a correct cluster does and is not convicted for: a send that was under way when the bound passed; records that a
 broker refuses for what they are (only failures that mean *not available* count); a topic that is deleted at some time;
-partitions to which no client sends. On a starved machine nothing recovers in time: a finding is ``unknown`` unless the
-harness measured, over the whole time, that its own loop was never late by more than 100 ms and that the machine's load
-(``nemesis.running.lateness``) is shorter than what exceeds the bound. In simulation nothing is ever late.
+partitions to which no client sends. What the machine may explain is ``unknown``.
 
 Limit: a partition without any leader known to clients is tried rarely, or not at all; ``convergence`` judges the end.
 Limit: the workload ends soon after the last fault, so a run whose faults follow each other closely shows late
@@ -39,17 +36,15 @@ from nemesis.checkers.framework.fold import Fold, Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
-from nemesis.checkers.liveness import attribution
+from nemesis.checkers.liveness import attribution, unexplained
 from nemesis.checkers.liveness.recovery_bound import bound_ms
-from nemesis.checkers.liveness.time_spans import NONE, Spans, complement, spans, union
+from nemesis.checkers.liveness.time_spans import NONE, Spans, union
 from nemesis.history.events import Kind
-from nemesis.history.vocabulary.faults import VERIFIED
+from nemesis.history.sources import EventSource
 
-MAX_LAG_MS: Final = 100
 _COMPLETIONS: Final = (Kind.OK, Kind.FAIL, Kind.INFO)
 _ALL_REPLICAS: Final = -1
 _DELETIONS: Final = "/admin/delete_topics/"
-_FINAL_READS: Final = "final-reads"
 _MS: Final = 1_000_000
 _WITHIN: Final = 100 * _MS - 1
 """Acknowledgements that are this close count as one span."""
@@ -183,7 +178,7 @@ class LateRecovery(Fold[Summary]):
         bound = bound_ms(summary.rows)
         if bound is None:
             return conclude(LATE_RECOVERY, checked=0)
-        windows = _without_faults(summary.rows)
+        windows = unexplained.without_faults(summary.rows, until="final-reads")
         deleted = _deleted(summary.rows)
         findings: list[Finding] = []
         checked, slowest = 0, 0
@@ -222,21 +217,6 @@ def _answers(part: Segment) -> Answers:
     )
 
 
-def _without_faults(rows: Sequence[Row]) -> list[tuple[int, int]]:
-    """Return the windows in which clients worked and no fault was in force."""
-    times = [event.time for _, event in rows if event.time >= 0]
-    ends = [event.time for _, event in rows if event.phase == _FINAL_READS]
-    start, stop = min(times, default=0), min([*ends, max(times, default=0)])
-    ended = [item for item in rows if not _is_unverified(item)]
-    forces = spans((force.start_ns, force.stop_ns) for force in attribution.in_force(ended))
-    return [(int(begin), int(end)) for begin, end in complement(forces, start, stop)]
-
-
-def _is_unverified(item: Row) -> bool:
-    _, event = item
-    return event.kind == Kind.FAULT_HEALED and event.effect != VERIFIED
-
-
 def _deleted(rows: Sequence[Row]) -> frozenset[str]:
     """The names of topics whose deletion was requested at some time."""
     paths = (event.path or "" for _, event in rows if event.kind == Kind.ZNODE)
@@ -246,7 +226,7 @@ def _deleted(rows: Sequence[Row]) -> frozenset[str]:
 def _finding(tp: TopicPartition, late: Late, bound: int, rows: Sequence[Row]) -> Finding:
     heals = [row for row, event in _heals(rows) if event.time <= late.since]
     waited = (late.last.time - late.since) // _MS
-    excuse = _excuse(rows, late, waited - bound)
+    excuse = unexplained.excuse(rows, late.since, late.last.time, waited - bound)
     sentence = (
         f"{tp_name(*tp)} acknowledged nothing for {waited:,} ms in which no fault was in force; at most "
         f"{bound:,} ms follow from the configuration. {late.last.process} got {late.last.error}."
@@ -268,38 +248,6 @@ def _heals(rows: Sequence[Row]) -> Iterator[Row]:
     )
 
 
-def _excuse(rows: Sequence[Row], late: Late, over_ms: int) -> str | None:
-    """Return why the machine, and not the cluster, may have exceeded the bound by so much; None if it cannot have."""
-    lags = _reported(rows, Kind.HARNESS_LAG, late)
-    if lags is None:
-        return "how late the harness itself ran was not measured up to then"
-    if max(lags) > MAX_LAG_MS:
-        return f"the harness itself ran up to {max(lags):,} ms late"
-    loads = _reported(rows, Kind.MACHINE_LOAD, late)
-    if loads is None:
-        return "what the machine did meanwhile was not measured"
-    if sum(loads) >= over_ms:
-        return (
-            f"the machine computed, or tasks waited for it, for up to {sum(loads):,} ms meanwhile"
-        )
-    return None
-
-
-def _reported(rows: Sequence[Row], kind: Kind, late: Late) -> list[int] | None:
-    """The milliseconds that were reported for a late recovery; None if nothing was reported at or after its end.
-
-    An event reports on the time since the one before it, so the first event at or after the end still counts.
-    """
-    reports = sorted(
-        (event.time, event.duration_ms or 0)
-        for _, event in rows
-        if event.kind == kind and event.time > late.since
-    )
-    inside = [ms for time, ms in reports if time < late.last.time]
-    after = [ms for time, ms in reports if time >= late.last.time]
-    return [*inside, after[0]] if after else None
-
-
 LATE_RECOVERY: Final = Property(
     name="late-recovery",
     promise="While no fault is in force, a partition takes records again within the time-outs of the configuration.",
@@ -307,6 +255,9 @@ LATE_RECOVERY: Final = Property(
     unknown="The harness did not record the time-outs, clients sent nothing with acks=all, or the machine was slow.",
     source="A requirement of this harness: unavailability that no fault and no time-out explains is a bug.",
     check=LateRecovery,
+    decided_from=frozenset(
+        {EventSource.METADATA_LOG, EventSource.CLIENTS, EventSource.FAULTS, EventSource.HARNESS}
+    ),
     recorded_since=4,
     reason=ends.late_recovery,
     cause=find.of_late_recovery,

@@ -15,7 +15,7 @@ What happens between the waits takes no time of its own: a machine on which it d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from nemesis.checkers.framework.event_list import Row
@@ -45,15 +45,41 @@ _SETTINGS: Final = frozenset(
 
 def bound_ms(rows: Iterable[Row]) -> int | None:
     """Return the bound; None if the history does not state every setting."""
-    ms = {
-        event.setting: event.duration_ms or 0
-        for _, event in rows
-        if event.kind == Kind.TIMEOUT_SETTING
-    }
+    ms = _settings_ms(rows)
     if not ms.keys() >= _SETTINGS:
         return None
-    session = max(ms[SESSION_TIMEOUT], 2 * ms[TICK])
+    session = _session_ms(ms)
     request = ms[CONTROL_TIMEOUT] + ms[CONTROL_BACKOFF]
     shrink = ms[LAG_TIME] + ms[LAG_TIME] // 2
     fetch = ms[FETCH_TIMEOUT] + ms[FETCH_BACKOFF]
     return (session + ms[TICK]) + session + request + shrink + request + fetch
+
+
+def session_bound_ms(rows: Iterable[Row]) -> int | None:
+    """Return how long a session may last that ZooKeeper hears nothing of; None if the history does not state it."""
+    ms = _settings_ms(rows)
+    return _session_ms(ms) + ms[TICK] if ms.keys() >= {SESSION_TIMEOUT, TICK} else None
+
+
+def log_dir_bound_ms(rows: Iterable[Row]) -> int | None:
+    """Return how long the loss of a log directory may stay without an effect; None if the history does not state it.
+
+    The session of the broker or of the controller, which ZooKeeper hears nothing of; then a control request that was
+    lost. Both had begun before the fault that caused them ended.
+    """
+    ms = _settings_ms(rows)
+    if not ms.keys() >= {SESSION_TIMEOUT, TICK, CONTROL_TIMEOUT, CONTROL_BACKOFF}:
+        return None
+    return _session_ms(ms) + ms[TICK] + ms[CONTROL_TIMEOUT] + ms[CONTROL_BACKOFF]
+
+
+def _session_ms(ms: Mapping[str, int]) -> int:
+    return max(ms[SESSION_TIMEOUT], 2 * ms[TICK])
+
+
+def _settings_ms(rows: Iterable[Row]) -> dict[str, int]:
+    return {
+        event.setting: event.duration_ms or 0
+        for _, event in rows
+        if event.kind == Kind.TIMEOUT_SETTING and event.setting is not None
+    }

@@ -32,7 +32,7 @@ from nemesis.checkers.framework.fold import Task
 from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.log.cells import CellReport, Piece, look
 from nemesis.checkers.log.chain import Ordered, chain, holding, walked
-from nemesis.checkers.log.high_watermarks import followed_leaders
+from nemesis.checkers.log.high_watermarks import followed_leaders, is_traced
 from nemesis.checkers.log.number_range import Span, has_any, meet, wider
 from nemesis.checkers.log.offset_cells import CELL_BITS
 from nemesis.checkers.log.partition_operations import Operations, gather
@@ -66,6 +66,7 @@ def certify(
         return None
     known, _ = joined(rare_rows)
     marks_known = _marks_known(surveys, known)
+    traced = is_traced(known) or _is_stated(surveys)
     chained = chain(surveys, marks_known=marks_known)
     ids = {topic_id for survey in surveys for topic_id in survey.topic_ids}
     if chained.irregular is not None or not is_single_incarnation(known, ids):
@@ -81,6 +82,7 @@ def certify(
             holding(before.rows(), sources),
             operations.starts,
             marks_known=marks_known,
+            is_traced=traced,
         )
         for number, before in chained.suspects.items()
     ]
@@ -99,6 +101,7 @@ def certify(
     touched = yield from _touching(sources, surveys, suspects, columns)
     rows, ends = joined([*rare_rows, *touched])
     operations = gather(tp, rows, ends=ends)
+    operations.is_traced = traced
     report = PartitionReport.of(known)
     counts = _counts(surveys, reports.values(), operations)
     judge(operations, _disorder(out_of_order), counts, report, was_deleted=False)
@@ -121,13 +124,14 @@ def _far_apart(surveys: Sequence[Survey]) -> bool:
     return len(cells_met) > SPARE_CELLS + 4 * (sends >> CELL_BITS)
 
 
+def _is_stated(surveys: Sequence[Survey]) -> bool:
+    return any(survey.highest is not None for survey in surveys)
+
+
 def _marks_known(surveys: Sequence[Survey], known: Segment) -> bool:
     """Whether leaders have traced their high watermarks, and none of them is silent."""
     reporting_nodes = {node for survey in surveys for node in survey.stated_by}
-    return (
-        any(survey.highest is not None for survey in surveys)
-        and followed_leaders(known) <= reporting_nodes
-    )
+    return _is_stated(surveys) and followed_leaders(known) <= reporting_nodes
 
 
 def _floor(operations: Operations, finals: list[int]) -> int:

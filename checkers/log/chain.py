@@ -136,6 +136,7 @@ def walked(
     starts: list[Start],
     *,
     marks_known: bool,
+    is_traced: bool,
 ) -> Ordered:
     """Walk a partition's rows in one row group, given the state before them; of sends those of producers whose offsets
     do not grow.
@@ -155,6 +156,7 @@ def walked(
         is_now = later.numbers("time") == segment.numbers("time")[-1]
         stated = Segment.joined([stated, later.where(is_now & later.is_kind(*STATED))])
     operations.high_watermarks = rising(stated, before.mark) if marks_known else None
+    operations.is_traced = is_traced
     falls = send_anomalies.nonmonotonic_sends(operations, before.highest)
     invoked = {send.row: send.invoke_row for send in operations.sends}
     return Ordered(

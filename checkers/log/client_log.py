@@ -8,9 +8,14 @@ acknowledged there or read there by anybody. The order of versions is given: off
   Smallest break: ok(7 at 0), ok(8 at 1), a poll from 0 returns offset 1 only.
 * **unseen**: an acknowledged value that the final reads, which ran to the end, did not return.
   Smallest break: ok(7 at 0); the final read ends at high watermark 0.
-* **stale-read-above-hw**: a record that was read before it was committed, or that vanished after it was read: it is at
-  or above the high watermark that the same answer states, or at or above every high watermark that a leader had traced
-  by then (a follower answers, too, and may state more than any leader has said), or final reads ended below it.
+* **withheld**: an acknowledged or read record that the final reads did not return, although they ended before it and
+  the broker had answered them without an error, without a batch, and with a high watermark above the record; see
+  ``withheld``. Smallest break: ok(7 at 0); two final polls from 0 return nothing and state high watermark 1.
+* **stale-read-above-hw**: a record that was read before it was committed, or that vanished after it was read: final
+  reads ended below it; or, where brokers trace, it is at or above every high watermark that a leader had traced by then
+  (a follower answers, too, and may state more than any leader has said), or at or above the high watermark that the
+  same answer states. Kafka takes the high watermark for an answer before it reads and reads up to a newer one, so an
+  answer of a broker that does not trace says nothing about its own records.
   Smallest break: a leader traces high watermark 5; a poll returns offset 5.
 * **inconsistent-offset**: one offset with several values. Smallest break: ok(7 at 0), a poll returns 8 at 0.
 * **dirty-read** (G1a): a value was read whose send certainly failed.
@@ -26,6 +31,7 @@ may be there or not; acks 0 and 1 promise nothing (what the final reads do not h
 broker that was leader no more, or a new leader whose high watermark had not yet caught up, proves nothing about the
 tail (``unknown``); nor does any final read when the cluster had not converged. What a topic held that was deleted need
 not be seen again (``unseen``), whoever deleted it: whether anybody had asked for that is the property ``deletion``.
+An acknowledged send of which it is not known to which of several topics of one name it went is counted, not judged.
 After an unclean election that is permitted losses are reported and allowed. What lies below the log start offset was
 deleted by age, by size or on request, and need not be seen; a reader that wanted it goes on from there (whether the
 start was raised rightly is the property ``log-start-bounded``). In a compacted log a record may be gone that another
@@ -62,12 +68,14 @@ from nemesis.checkers.log.report import PartitionReport, count, disorder, judge
 from nemesis.checkers.log.topic_incarnations import (
     COLUMNS,
     KINDS,
+    acknowledged_sends,
     earlier_incarnation_reads,
     incarnations,
 )
 from nemesis.checkers.unclean import Permissions
 from nemesis.history.events import Kind
 from nemesis.history.row_group import RowGroup
+from nemesis.history.sources import EventSource
 
 LARGE = 30_000
 """Rows of a partition that are walked in less time than it takes to load the compiled loops."""
@@ -87,6 +95,7 @@ class ClientLog(PartitionedCheck[PartitionReport]):
             Kind.LOG_CLEANED,
             Kind.LEADER_ELECTED,
             Kind.CONVERGENCE,
+            Kind.REPLICA_OFFSETS,
             *unclean.KINDS,
         }
     )
@@ -97,6 +106,7 @@ class ClientLog(PartitionedCheck[PartitionReport]):
         return (
             LOST_WRITE,
             UNSEEN,
+            WITHHELD,
             STALE_READ_ABOVE_HW,
             DUPLICATE,
             INCONSISTENT_OFFSET,
@@ -122,6 +132,9 @@ class ClientLog(PartitionedCheck[PartitionReport]):
                     report,
                     was_deleted=incarnation.was_deleted,
                 )
+            report.unassigned_sends = acknowledged_sends(segment) - sum(
+                acknowledged_sends(incarnation.rows) for incarnation in parts
+            )
             if len(parts) > 1:
                 report.findings["earlier-life-read"] += earlier_incarnation_reads(tp, segment)
         return report
@@ -158,13 +171,18 @@ class ClientLog(PartitionedCheck[PartitionReport]):
                 findings[item.property].append(item if converged else _in_doubt(item))
         weak_sends = sum(report.weak_sends for _, report in summaries)
         losses = sum(report.permitted_losses for _, report in summaries)
-        weak = {"acks_0_or_1_sends": float(weak_sends), "acks_0_or_1_lost": float(losses)}
+        unassigned = sum(report.unassigned_sends for _, report in summaries)
+        numbers: dict[str, float] = {}
+        if weak_sends:
+            numbers |= {"acks_0_or_1_sends": weak_sends, "acks_0_or_1_lost": losses}
+        if unassigned:
+            numbers["sends_of_unknown_topic_incarnation"] = unassigned
         return [
             conclude(
                 decided,
                 checked=checked[decided.name],
                 findings=findings[decided.name],
-                numbers=weak if weak_sends and decided is UNSEEN else None,
+                numbers=numbers if numbers and decided is UNSEEN else None,
             )
             for decided in self.properties()
         ]
@@ -197,6 +215,7 @@ LOST_WRITE: Final = Property(
     ),
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS}),
     reason=clients.lost_write,
     breaks=breaks.LOST_WRITE,
 )
@@ -210,8 +229,22 @@ UNSEEN: Final = Property(
     ),
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS, EventSource.HARNESS}),
     reason=clients.unseen,
     breaks=breaks.UNSEEN,
+)
+
+WITHHELD: Final = Property(
+    name="withheld",
+    promise="A broker that answers a fetch without an error returns what is committed from its offset on.",
+    unit="final reads",
+    unknown="No final read exists.",
+    source="KIP-74; Partition.readRecords, LocalLog.read.",
+    check=ClientLog,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS, EventSource.HARNESS}),
+    recorded_since=5,
+    reason=clients.withheld,
+    breaks=breaks.WITHHELD,
 )
 
 STALE_READ_ABOVE_HW: Final = Property(
@@ -221,6 +254,8 @@ STALE_READ_ABOVE_HW: Final = Property(
     unknown="No consumer read a value.",
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS, EventSource.HARNESS}),
+    completed_by=frozenset({EventSource.TRACES}),
     reason=clients.stale_read,
     breaks=breaks.STALE_READ_ABOVE_HW,
 )
@@ -232,6 +267,7 @@ DUPLICATE: Final = Property(
     unknown="No value was committed.",
     source="The kafka workload of jepsen.tests. KIP-98 for idempotent producers.",
     check=ClientLog,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS}),
     reason=clients.duplicate,
     reason_covers_excuses=True,
     breaks=breaks.DUPLICATE,
@@ -244,6 +280,7 @@ INCONSISTENT_OFFSET: Final = Property(
     unknown="No value was committed.",
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS}),
     reason=clients.inconsistent_offset,
     breaks=breaks.INCONSISTENT_OFFSET,
 )
@@ -255,6 +292,7 @@ DIRTY_READ: Final = Property(
     unknown="No consumer read a value.",
     source='The kafka workload of jepsen.tests. G1a of Adya, "Weak Consistency" (1999).',
     check=ClientLog,
+    decided_from=frozenset({EventSource.CLIENTS}),
     reason=clients.dirty_read,
     breaks=breaks.DIRTY_READ,
 )
@@ -266,6 +304,7 @@ NONMONOTONIC_POLL: Final = Property(
     unknown="No poll returned.",
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
+    decided_from=frozenset({EventSource.CLIENTS}),
     reason=clients.order_of_polls,
     breaks=breaks.NONMONOTONIC_POLL,
 )
@@ -277,6 +316,7 @@ POLL_SKIP: Final = Property(
     unknown="No poll returned.",
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
+    decided_from=frozenset({EventSource.CLIENTS}),
     reason=clients.order_of_polls,
     breaks=breaks.POLL_SKIP,
 )
@@ -288,6 +328,7 @@ NONMONOTONIC_SEND: Final = Property(
     unknown="No send was acknowledged.",
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS}),
     reason=clients.nonmonotonic_send,
     breaks=breaks.NONMONOTONIC_SEND,
 )
@@ -299,6 +340,7 @@ EARLIER_INCARNATION_READ: Final = Property(
     unknown="No consumer read a value.",
     source="KIP-516 (topic ids).",
     check=ClientLog,
+    decided_from=frozenset({EventSource.CLIENTS}),
     reason=clients.earlier_incarnation_read,
     breaks=breaks.EARLIER_INCARNATION_READ,
 )

@@ -55,6 +55,11 @@ def high_watermarks(segment: Segment) -> HighWatermarks | None:
     return rising(stated)
 
 
+def is_traced(segment: Segment) -> bool:
+    """Whether any broker traces what it does with the partition."""
+    return bool(segment.is_kind(*STATED, Kind.BECOME_FOLLOWER).any())
+
+
 def rising(stated: Segment, before: Mark | None = None) -> HighWatermarks:
     """The highest so far of these rows, and of one that was stated before them."""
     times, rows, marks = stated.numbers("time"), stated.rows, stated.numbers("high_watermark")

@@ -39,6 +39,7 @@ from nemesis.checkers.framework.property import History, Property
 from nemesis.checkers.framework.segment import Key, Numbers, Segment
 from nemesis.checkers.log import client_log
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +283,8 @@ def _of_a_log(
         unknown=f"The history has no {unit}.",
         source="The kafka workload of jepsen.tests.",
         check=OffsetLog,
+        decided_from=frozenset({EventSource.CLIENTS}),
+        completed_by=frozenset(),
         breaks=smallest,
         is_self_evident=is_self_evident,
     )

@@ -10,13 +10,13 @@ from itertools import zip_longest
 from nemesis.checkers.framework.event_list import succeeded
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.log.compaction import Compaction, Reach, Sent, keys_of, reach_of
-from nemesis.checkers.log.high_watermarks import HighWatermarks, high_watermarks
-from nemesis.checkers.unclean import Election, elections
+from nemesis.checkers.log.high_watermarks import HighWatermarks, high_watermarks, is_traced
+from nemesis.checkers.log.topic_incarnations import ALL_REPLICAS
+from nemesis.checkers.unclean import Election, all_elections
 from nemesis.history.events import IDEMPOTENT, Event, Kind
 
-ALL_REPLICAS = -1
-"""``acks=all``: only such a send promises anything."""
 FINAL_READER = "final-"
+LATEST = "latest-offset"
 
 COLUMNS = (
     "op",
@@ -92,6 +92,10 @@ class Poll:
     """As the answer says."""
     read_to: int | None = None
     """Behind the last record that it returned, if not all of its records are here."""
+    log_start: int | None = None
+    """As the answer says."""
+    last_offset: int | None = None
+    """Of the answer's last batch, whose last records may have been compacted away; None if it has no batch."""
 
     @property
     def end(self) -> int | None:
@@ -126,6 +130,16 @@ class FinalRead:
 
 
 @dataclass(frozen=True, slots=True)
+class EndAnswer:
+    """A leader answered a final reader where the partition ends for consumers (ListOffsets)."""
+
+    row: int
+    asked_time: int
+    node: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Leader:
     """A broker became leader, with a log of this length."""
 
@@ -147,7 +161,7 @@ class Start:
 
 @dataclass
 class Operations:
-    """Everything that clients did on one partition, in history order. Nothing changes once ``gather`` is done."""
+    """Everything that clients did on one partition, in history order. Nothing changes once it is complete."""
 
     tp: str
     sends: list[Send] = field(default_factory=list)
@@ -155,14 +169,19 @@ class Operations:
     final_reads: list[FinalRead] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
+    ends: list[EndAnswer] = field(default_factory=list)
     high_watermarks: HighWatermarks | None = None
     """What leaders have traced, if they trace."""
+    is_traced: bool = False
+    """Whether any broker traces what it does with the partition."""
     traced_start: int = 0
     """The largest log start offset that a broker traced."""
     keys: dict[int, int] = field(default_factory=dict)
     """By value, of records in a log that is compacted."""
     reach: Reach = field(default_factory=Reach)
     """How far the brokers' cleaners have come, if they trace."""
+    at_rest: tuple[int, int] | None = None
+    """The high watermark that the leader answered when the run had ended, and the row that says so."""
     unclean: list[Election] = field(default_factory=list)
     """The unclean elections: loss is excused if one of them was permitted."""
 
@@ -190,7 +209,8 @@ class Operations:
 
         A consumer that has reached its leader's high watermark has seen everything only if that broker is the newest
         leader and its high watermark has reached the end of the log that it was elected with (KIP-207). Where brokers
-        trace no elections, the final reads are believed.
+        trace no elections, the final reads are believed; where they trace nothing, unless the leader answered a higher
+        one at rest.
         """
         if not self.final_reads:
             return "no final read of it is recorded", None
@@ -198,9 +218,9 @@ class Operations:
         if not last.is_complete:
             return f"its final read ended at {last.position} ({last.error})", last.row
         elected = [leader for leader in self.leaders if leader.time <= last.time]
-        newest = max(elected, key=lambda leader: (leader.leader_epoch, leader.row), default=None)
+        newest = newest_of(elected)
         if newest is None:
-            return None, None
+            return (None, None) if self.is_traced else self._doubt_at_rest(last)
         answered = [poll.node for poll in self.final_polls if poll.time <= last.time]
         if answered and answered[-1] not in (None, newest.node):
             reason = (
@@ -214,6 +234,12 @@ class Operations:
             )
             return reason, newest.row
         return None, None
+
+    def _doubt_at_rest(self, last: FinalRead) -> tuple[str | None, int | None]:
+        if self.at_rest is None or self.at_rest[0] <= last.position:
+            return None, None
+        mark, row = self.at_rest
+        return f"its high watermark was {mark} when the run had ended", row
 
     @cached_property
     def acknowledged(self) -> list[Send]:
@@ -254,6 +280,8 @@ _READ = (
     "leader_epoch",
     "log_end_offset",
     "log_start_offset",
+    "leader",
+    "last_offset",
 )
 """The columns in the order in which ``gather`` unpacks them."""
 
@@ -273,10 +301,12 @@ def gather(
     read_to = ends or {}
     operations = Operations(
         tp,
-        unclean=[election for _, election in elections(segment)],
+        unclean=all_elections(segment),
         high_watermarks=high_watermarks(segment),
+        is_traced=is_traced(segment),
         keys=keys_of(segment),
         reach=reach_of(segment),
+        ends=_end_answers(segment),
     )
     segment = segment.where(~segment.is_kind(Kind.HIGH_WATERMARK))
     pending: dict[tuple[str, int | None], Send] = {}
@@ -305,6 +335,8 @@ def gather(
         epoch,
         end,
         start,
+        state_leader,
+        last_offset,
     ) in zip(segment.rows.tolist(), *columns, strict=True):
         if kind == Kind.INVOKE and f == "send" and value is not None:
             send = Send(process, value, acks, row, time, delivery == IDEMPOTENT, op=op, row=row)
@@ -320,8 +352,8 @@ def gather(
             if position is None:
                 position = offsets[0] if offsets else 0
             records = offsets or [], values or []
-            poll = Poll(process, row, time, position, *records, node, mark, read_to.get(row))
-            operations.polls.append(poll)
+            stated = mark, read_to.get(row), start, last_offset
+            operations.polls.append(Poll(process, row, time, position, *records, node, *stated))
         elif kind == Kind.FINAL_READ:
             read = FinalRead(row, time, _number(offset), _number(mark), error, start or 0)
             operations.final_reads.append(read)
@@ -329,10 +361,31 @@ def gather(
             operations.starts.append(Start(process, row, start))
         elif kind == Kind.LOG_START_OFFSET:
             operations.traced_start = max(operations.traced_start, start or 0)
+        elif kind == Kind.REPLICA_OFFSETS and mark is not None and node == state_leader:
+            operations.at_rest = mark, row
         elif kind == Kind.BECOME_LEADER:
             leader = Leader(_number(epoch), row, time, _number(node), _number(end))
             operations.leaders.append(leader)
     return operations
+
+
+def _end_answers(segment: Segment) -> list[EndAnswer]:
+    """What final readers were answered to ListOffsets."""
+    answers: list[EndAnswer] = []
+    asked: dict[tuple[str, int | None], int] = {}
+    queries = segment.where(segment.is_word("f", {LATEST}))
+    for row, event in queries.events("op", "node", "offset"):
+        if event.process.startswith(FINAL_READER) and event.kind == Kind.INVOKE:
+            asked[event.process, event.op] = event.time
+        elif event.kind == Kind.OK and (event.process, event.op) in asked:
+            asked_time = asked.pop((event.process, event.op))
+            answers.append(EndAnswer(row, asked_time, _number(event.node), _number(event.offset)))
+    return answers
+
+
+def newest_of(leaders: Iterable[Leader]) -> Leader | None:
+    """Return the last of these leaders, by leader epoch."""
+    return max(leaders, key=lambda leader: (leader.leader_epoch, leader.row), default=None)
 
 
 def _number(value: int | None) -> int:

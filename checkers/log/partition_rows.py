@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from nemesis.checkers.framework.dependencies import translated
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
-from nemesis.checkers.log.partition_operations import ALL_REPLICAS, FINAL_READER
+from nemesis.checkers.log.partition_operations import FINAL_READER
+from nemesis.checkers.log.topic_incarnations import ALL_REPLICAS
 from nemesis.history.events import Kind
 from nemesis.history.row_group import RowGroup
 

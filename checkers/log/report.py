@@ -13,6 +13,7 @@ from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.log import partition_operations as ops
 from nemesis.checkers.log import polls, send_anomalies
+from nemesis.checkers.log.withheld import WITHHELD, withheld
 from nemesis.checkers.unclean import Election, Permissions, permissions
 from nemesis.history.events import Kind
 
@@ -47,6 +48,8 @@ class PartitionReport:
     """Sends under acks 0 or 1 that returned without an error."""
     permitted_losses: int = 0
     """Those of them that the final reads do not have."""
+    unassigned_sends: int = 0
+    """Sends acknowledged under acks=all of which no incarnation of their topic is known."""
     failed_convergence: bool = False
 
     @classmethod
@@ -128,6 +131,8 @@ def judge(
     if not was_deleted:
         report.weak_sends += sum(send.promises_nothing for send in operations.sends)
         report.permitted_losses += send_anomalies.permitted_losses(operations)
+        report.findings[WITHHELD] += withheld(operations)
+        report.checked[WITHHELD] += len(operations.final_reads)
     report.elections += operations.unclean
     tail = report.unclean_tail if operations.unclean else report.tail
     tail += missing.tail

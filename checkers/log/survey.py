@@ -102,7 +102,7 @@ class Survey:
     topic_ids: set[str] = field(default_factory=set)
     """Those that operations name."""
     rare_rows: Trimmed | None = None
-    """Rows of other kinds, and the final polls that answered last, without their records."""
+    """Rows of other kinds, and, without their records, the final polls that answered last or returned nothing."""
 
 
 class Irregular(Exception):
@@ -147,6 +147,7 @@ def _look(rows: Rows, result: Survey, columns: tuple[str, ...]) -> Records:
         result.values = wider(result.values, read)
     result.cells = cells_of(records, followed.acknowledged)
     kept = _last_answers(rows, answered.indices[answered.final])
+    kept[answered.indices[answered.final & (answered.lengths == 0)]] = True
     if Role.OTHER in rows.possible:
         kept |= rows.are(Role.OTHER)
     if kept.any():

@@ -4,7 +4,7 @@ Polls name the id, so what is read is read of one incarnation. Sends name the to
 yet heard of the deletion ends up in the next incarnation. So a send belongs to the incarnation in which its value was
 read. An unread send belongs to the one that its client had in mind, provided that this one was never deleted, or that
 the send was acknowledged before any broker deleted its log; otherwise the incarnation is unknown, and the send is left
-out. What was acknowledged in an incarnation that was deleted may be gone.
+out, and counted (a number of ``unseen``). What was acknowledged in an incarnation that was deleted may be gone.
 
 **earlier-life-read**: what was read of one incarnation is not read of another. Smallest break: two polls of orders-0
 return value 7, one of topic id A, the other of topic id B.
@@ -25,9 +25,11 @@ from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
 
+ALL_REPLICAS = -1
+"""``acks=all``: only such a send promises anything."""
 OPERATIONS = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO, Kind.FINAL_READ})
 KINDS = frozenset({*OPERATIONS, Kind.ZNODE, Kind.REPLICA_STOPPED})
-COLUMNS = ("f", "value", "values", "topic_id", "zk_op", "step")
+COLUMNS = ("f", "acks", "value", "values", "topic_id", "zk_op", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,12 @@ def incarnations(segment: Segment) -> list[Incarnation]:
 def is_single_incarnation(segment: Segment, known: Collection[str]) -> bool:
     """Whether operations that name these topic ids are of one incarnation, which was not deleted."""
     return len(known) <= 1 and _deleted(segment).isdisjoint(known)
+
+
+def acknowledged_sends(segment: Segment) -> int:
+    """Count the sends that were acknowledged under ``acks=all``."""
+    sends = segment.is_kind(Kind.OK) & segment.is_word("f", {"send"})
+    return int(np.count_nonzero(sends & (segment.numbers("acks", 0) == ALL_REPLICAS)))
 
 
 def _deleted(segment: Segment) -> set[str | None]:

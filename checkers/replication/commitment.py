@@ -49,6 +49,7 @@ from nemesis.checkers.replication.replica_rows import (
 )
 from nemesis.checkers.unclean import Election, Permissions, elections, permissions
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
 KEPT_PER_PARTITION = 3
 _NOT_FREED = Freed(NEVER, NEVER - 1)
@@ -411,6 +412,7 @@ NO_TRUNCATION_BELOW_HW: Final = Property(
     unknown="No log was truncated, reloaded or moved.",
     source="KIP-101, KIP-279.",
     check=NoTruncationBelowHw,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.TRACES, EventSource.FAULTS}),
     reason=replicas.no_truncation_below_hw,
     breaks=breaks.NO_TRUNCATION_BELOW_HW,
 )
@@ -422,6 +424,7 @@ ACK_AFTER_COMMIT: Final = Property(
     unknown="No produce under ``acks=all`` was acknowledged.",
     source="DelayedProduce; the meaning of ``acks=all`` in Kafka's producer configuration.",
     check=AckAfterCommit,
+    decided_from=frozenset({EventSource.TRACES}),
     reason=replicas.ack_after_commit,
     breaks=breaks.ACK_AFTER_COMMIT,
 )

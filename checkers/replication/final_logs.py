@@ -4,7 +4,8 @@
   (1) below the smallest high watermark of two replicas both hold the same batches, byte for byte, as far as both
   reach back; (2) no two batches of one leader epoch, in any file or in any trace, share an offset and differ; (3) a log
   has no holes, and the files of a broker that lives are whole below its high watermark; (4) a broker that lives has in
-  its files what a leader counted on in its last high watermark, if the broker was not started anew since.
+  its files what a leader counted on in its last high watermark, if the broker was not started anew since; (5) the
+  files of a broker that lives reach the high watermark that the broker answered when traffic had ended.
   Smallest break: brokers 1 and 2, both with high watermark 1, have batches with different CRCs at offset 0.
 
 The idea: a batch is (base offset, last offset, leader epoch, CRC), which the reader has compared with the bytes; a log
@@ -39,8 +40,9 @@ from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Numbers, Segment
 from nemesis.checkers.replication.replica_rows import members
 from nemesis.checkers.replication.steps import distinct, without
-from nemesis.checkers.unclean import Election, Permissions, elections, permissions
+from nemesis.checkers.unclean import Election, Permissions, all_elections, permissions
 from nemesis.history.events import NO_ERROR, Kind
+from nemesis.history.sources import EventSource
 
 BATCH = ("offset", "last_offset", "leader_epoch", "crc")
 
@@ -107,6 +109,7 @@ class FinalLogs(Grouped[Report]):
             Kind.TRUNCATE,
             Kind.HIGH_WATERMARK,
             Kind.LEADER_ELECTED,
+            Kind.REPLICA_OFFSETS,
             *unclean.KINDS,
         }
     )
@@ -139,7 +142,7 @@ class FinalLogs(Grouped[Report]):
             return report
         tp = tp_name(topic, partition)
         logs = _logs(segment)
-        report.elections += [election for _, election in elections(segment)]
+        report.elections += all_elections(segment)
         cleanings = segment.where(segment.is_kind(Kind.LOG_CLEANED))
         cleaned = max(
             [*(log.cleaned_below for log in logs), *(cleanings.numbers("last_offset") + 1)],
@@ -151,6 +154,7 @@ class FinalLogs(Grouped[Report]):
         report.findings += _differences(tp, logs, cleaned)
         report.findings += _clashes(tp, logs, segment, cleaned)
         report.findings += _missing(tp, logs, segment)
+        report.findings += _below_answers(tp, logs, segment)
         return report
 
     def finish(self, summaries: list[tuple[Key, Report]]) -> Results:
@@ -345,6 +349,27 @@ def _missing(tp: str, logs: list[Log], segment: Segment) -> Iterator[Finding]:
             yield finding(FINAL_LOGS.name, tp, sentence, int(moves.rows[move_index[last]]), log.row)
 
 
+def _below_answers(tp: str, logs: list[Log], segment: Segment) -> Iterator[Finding]:
+    """Yield the living brokers whose files end below the high watermark that they answered at rest.
+
+    The answer came from the running broker, after the last write; only the stop lies between it and the files.
+    """
+    answers = segment.where(segment.is_kind(Kind.REPLICA_OFFSETS))
+    answered = {
+        event.node: (row, event.high_watermark)
+        for row, event in answers.events("node", "error", "high_watermark")
+        if event.error == NO_ERROR and event.high_watermark is not None
+    }
+    for log in logs:
+        row, mark = answered.get(log.node, (log.row, 0))
+        if log.is_alive and log.end < mark:
+            sentence = (
+                f"The files of broker {log.node} end at offset {log.end} of {tp}, though the running broker answered "
+                f"that its high watermark was {mark}."
+            )
+            yield finding(FINAL_LOGS.name, tp, sentence, row, log.row)
+
+
 FINAL_LOGS: Final = Property(
     name="final-logs",
     promise="The files of all replicas hold the same committed records when all is over.",
@@ -352,6 +377,8 @@ FINAL_LOGS: Final = Property(
     unknown="A broker's files cannot be read, or no stored batch lies below a high watermark.",
     source="KIP-101, KIP-279, KIP-320.",
     check=FinalLogs,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.STORED_LOGS}),
+    completed_by=frozenset({EventSource.TRACES, EventSource.REPLICA_OFFSETS}),
     reason=replicas.final_logs,
     breaks=breaks.FINAL_LOGS,
 )

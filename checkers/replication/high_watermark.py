@@ -45,6 +45,7 @@ from nemesis.checkers.replication.replica_rows import (
     partitions,
 )
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
 KEPT_PER_PARTITION = 3
 NEVER = -1
@@ -334,6 +335,7 @@ HW_BOUNDED: Final = Property(
     unknown="An in-sync replica traced nothing at all, so its log end offset is not known.",
     source="Partition.maybeIncrementLeaderHW; KIP-497 for the maximal ISR.",
     check=HwBounded,
+    decided_from=frozenset({EventSource.TRACES, EventSource.FAULTS}),
     reason=replicas.hw_bounded,
     breaks=breaks.HW_BOUNDED,
 )

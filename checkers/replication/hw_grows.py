@@ -24,6 +24,7 @@ from nemesis.checkers.framework.fold import Fold, Results, conclude
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
 LeaderKey = tuple[str | None, str | None, int | None, int, int, int]
 """Topic, topic id, partition, broker, incarnation, leader epoch."""
@@ -121,6 +122,7 @@ HW_GROWS: Final = Property(
     unknown="No leader traced a high watermark.",
     source="Partition.maybeIncrementLeaderHW.",
     check=HwGrows,
+    decided_from=frozenset({EventSource.TRACES}),
     reason=replicas.hw_grows,
     breaks=breaks.HW_GROWS,
 )

@@ -36,22 +36,11 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers, Segment
-from nemesis.checkers.replication.replica_rows import TopicKey, partitions
+from nemesis.checkers.replication.replica_rows import LOG_END_KINDS, TopicKey, partitions
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
-_ENDS: Final = frozenset(
-    {
-        Kind.APPEND,
-        Kind.TRUNCATE,
-        Kind.LOG_LOADED,
-        Kind.LOG_DIR_CHANGED,
-        Kind.LOG_START_OFFSET,
-    }
-)
-"""Report the end of a log, and may be many. A truncation may raise it: a log that ends before its leader's begins is
-emptied, and begins there.
-"""
-_FREQUENT: Final = (*_ENDS, Kind.HIGH_WATERMARK)
+_FREQUENT: Final = (*LOG_END_KINDS, Kind.HIGH_WATERMARK)
 
 
 @dataclass(slots=True)
@@ -217,6 +206,7 @@ ISR_JOIN_CAUGHT_UP: Final = Property(
     unknown="No broker became leader, or a proposed member traced nothing at all.",
     source="Partition.isFollowerInSync; KAFKA-7128.",
     check=IsrJoins,
+    decided_from=frozenset({EventSource.TRACES}),
     reason=explain.isr_join_caught_up,
     breaks=breaks.ISR_JOIN_CAUGHT_UP,
 )

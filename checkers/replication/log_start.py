@@ -6,8 +6,9 @@
   Smallest break: broker 1, whose high watermark is 5, deletes a segment and starts at 6 (KAFKA-5634).
   Nor does compaction take part in what lies above that: a record that may yet be truncated supersedes none.
 
-What a correct cluster does and is not convicted for: starting lower after a crash (the start is checkpointed from time
-to time), different starts at different replicas, a follower that starts where its leader does.
+What a correct cluster does and is not convicted for: DeleteRecords names the topic and not its id, so a client that has
+not heard of a deletion deletes records of the next topic of that name; starting lower after a crash (the start is
+checkpointed from time to time), different starts at different replicas, a follower that starts where its leader does.
 
 Limits: whether what was deleted by age or size was old or large enough is not judged.
 Source: KIP-107; the guarantees of shared logs in Kafka's documentation of DeleteRecords.
@@ -26,6 +27,7 @@ from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
 BY_CLIENT = "client-record-deletion"
 EVERYTHING = 2**63 - 1
@@ -64,8 +66,8 @@ class LogStartBounded(EventListCheck):
         starts: dict[tuple[Any, ...], tuple[int, int]] = {}
         checked = 0
         for row, event in rows:
-            partition = (event.topic, event.topic_id, event.partition)
-            replica = (*partition, event.process, event.incarnation)
+            partition = (event.topic, event.partition)
+            replica = (*partition, event.topic_id, event.process, event.incarnation)
             if event.kind == Kind.INVOKE:
                 offset = EVERYTHING if event.offset in (None, -1) else event.offset
                 asked[partition] = max(offset or 0, asked.get(partition, 0))
@@ -110,6 +112,7 @@ LOG_START_BOUNDED: Final = Property(
     unknown="No replica traced where its log starts.",
     source="KIP-107, KAFKA-5634; Kafka's documentation of DeleteRecords.",
     check=LogStartBounded,
+    decided_from=frozenset({EventSource.CLIENTS, EventSource.TRACES}),
     reason=replicas.log_start_bounded,
     breaks=breaks.LOG_START_BOUNDED,
 )

@@ -56,6 +56,7 @@ from nemesis.checkers.replication.steps import (
 )
 from nemesis.checkers.unclean import Permissions, permissions
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
 LogsSummary = tuple[dict[TopicKey, PartitionLogs], Permissions]
 """Its logs, and what it says of unclean elections."""
@@ -283,6 +284,7 @@ LOG_MATCHING: Final = Property(
     unknown="No replica traced an append.",
     source="KIP-101, KIP-279, KIP-320; LogMatching of Raft.",
     check=ReplicaLogs,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.TRACES}),
     reason=replicas.log_matching,
     breaks=breaks.LOG_MATCHING,
 )
@@ -294,6 +296,7 @@ LEADER_COMPLETENESS: Final = Property(
     unknown="No broker became leader.",
     source="KIP-101, KIP-279, KIP-320; LeaderCompleteness of Raft.",
     check=ReplicaLogs,
+    decided_from=frozenset({EventSource.METADATA_LOG, EventSource.TRACES}),
     reason=replicas.leader_completeness,
     breaks=breaks.LEADER_COMPLETENESS,
 )

@@ -33,6 +33,7 @@ from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.replication.replica_rows import TopicKey, partitions
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
 ALL: Final = -1
 _SETTINGS: Final = (Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED)
@@ -204,6 +205,7 @@ MIN_ISR_BEHIND_ACK: Final = Property(
     unknown="No produce under ``acks=all`` was acknowledged.",
     source="Partition.checkEnoughReplicasReachOffset; KAFKA-15583.",
     check=MinIsrBehindAck,
+    decided_from=frozenset({EventSource.TRACES}),
     reason=explain.min_isr_behind_ack,
     breaks=breaks.MIN_ISR_BEHIND_ACK,
 )

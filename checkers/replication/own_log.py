@@ -29,6 +29,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
 
 _END_THE_ROLE: Final = frozenset({Kind.BECOME_FOLLOWER, Kind.REPLICA_STOPPED, Kind.LOG_LOADED})
 _REPORT_BOTH: Final = frozenset(
@@ -122,6 +123,7 @@ LEADER_KEEPS_LOG: Final = Property(
     unknown="No broker became leader.",
     source="KIP-101: only followers truncate; ReplicaFetcherThread.truncate.",
     check=OwnLog,
+    decided_from=frozenset({EventSource.TRACES}),
     reason=own_logs.leader_keeps_log,
     breaks=breaks.LEADER_KEEPS_LOG,
 )
@@ -133,6 +135,7 @@ HW_WITHIN_LOG: Final = Property(
     unknown="No replica reported its high watermark and the end of its log together.",
     source="UnifiedLog.updateHighWatermark, which bounds the checkpoint by the end of the log that is opened.",
     check=OwnLog,
+    decided_from=frozenset({EventSource.TRACES}),
     reason=own_logs.hw_within_log,
     breaks=breaks.HW_WITHIN_LOG,
 )

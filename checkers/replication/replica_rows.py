@@ -15,6 +15,19 @@ from nemesis.history.events import Kind
 MAX_COUNTED: Final = 2**16
 """Broker ids below this are told apart by counting, which is faster than sorting."""
 
+LOG_END_KINDS: Final = frozenset(
+    {
+        Kind.APPEND,
+        Kind.TRUNCATE,
+        Kind.LOG_LOADED,
+        Kind.LOG_DIR_CHANGED,
+        Kind.LOG_START_OFFSET,
+    }
+)
+"""Report the end of a log, and may be many. A truncation may raise it: a log that ends before its leader's begins is
+emptied, and begins there.
+"""
+
 TopicKey = tuple[str, str | None, int]
 """A partition of a topic incarnation: topic, topic id, partition."""
 

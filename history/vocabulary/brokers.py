@@ -52,6 +52,27 @@ class ControlRequestHandled(View, frozen=True, kw_only=True):
     """`NONE` if the broker accepted the request."""
 
 
+@declares(Kind.CONTROL_REQUEST_ANSWERED)
+class ControlRequestAnswered(PartitionView, frozen=True, kw_only=True):
+    """The broker is about to answer a control request that it accepted: its answer for one partition.
+
+    Not traced, because it changes nothing: a LeaderAndIsr state that is refused with `STALE_CONTROLLER_EPOCH`, and an
+    UpdateMetadata state that the broker's metadata had before.
+    """
+
+    api: Word
+    error: Word
+    """The answer for the partition. UpdateMetadata has one answer for all partitions, which is `NONE`."""
+    leader: int | None = None
+    """The leader that the request names; −2 if the partition is being deleted. Unset in StopReplica."""
+    leader_epoch: int
+    """The leader epoch that the request names."""
+    partition_epoch: int | None = None
+    """The partition epoch that the request names. Unset in StopReplica."""
+    step: Word | None = None
+    """What StopReplica asks for: `stop` if the log is to stay, `delete` if not."""
+
+
 @declares(Kind.METADATA_UPDATED)
 class MetadataUpdated(View, frozen=True, kw_only=True):
     """The broker has applied an UpdateMetadata request."""
@@ -61,6 +82,8 @@ class MetadataUpdated(View, frozen=True, kw_only=True):
     """The id of the controller."""
     count: int
     """The number of partitions in the request."""
+    live: list[int] | None = None
+    """The live brokers that the request names; histories of older versions lack them."""
 
 
 @declares(Kind.PARTITION_METADATA)
@@ -72,6 +95,18 @@ class PartitionMetadata(PartitionView, frozen=True, kw_only=True):
     partition_epoch: int
     controller_epoch: int
     """The controller epoch in which the state was written."""
+
+
+@declares(Kind.LOG_DIR_FAILED)
+class LogDirFailed(View, frozen=True, kw_only=True):
+    """The medium of a log directory has refused the broker a call, for the first time in this incarnation.
+
+    The directory goes offline until the broker starts again.
+    """
+
+    log_dir: Word
+    error: Word
+    """What the broker was doing, and the error of the medium."""
 
 
 @declares(Kind.EXCEPTIONS_WATCHED)

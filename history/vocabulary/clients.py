@@ -47,6 +47,8 @@ class Send(PartitionOperationView, frozen=True, kw_only=True):
     producer_id: int | None = None
     producer_epoch: int | None = None
     sequence: int | None = None
+    count: int | None = None
+    """In completions, the size of the record's batch in bytes; only in workloads with administrators."""
 
 
 @answers("send")
@@ -84,6 +86,10 @@ class PollOk(Poll, frozen=True, kw_only=True):
     offsets: list[Records]
     values: list[int]
     high_watermark: Records
+    log_start_offset: Records | None = None
+    """Where the log starts, as the answer states it."""
+    last_offset: Records | None = None
+    """The last offset of the last batch of the answer; unset if the answer has no batch."""
 
 
 @invokes("log-start")
@@ -100,7 +106,10 @@ class LogStartOk(LogStart, frozen=True, kw_only=True):
 
 @invokes("earliest-offset", "latest-offset")
 class OffsetQuery(PartitionOperationView, frozen=True, kw_only=True):
-    """A client asks a broker, leader or not, for the first or the last offset of a partition (ListOffsets)."""
+    """A client asks a broker, leader or not, for the first or the last offset of a partition (ListOffsets).
+
+    Final readers (`final-*`) ask the leader for the last offset when a poll has returned nothing.
+    """
 
     node: int
 
@@ -233,6 +242,17 @@ class PartitionRequest(PartitionOperationView, frozen=True, kw_only=True):
     """An administrator cancels the reassignment of a partition, or has its preferred leader elected."""
 
 
+@invokes("alter-config")
+@answers("alter-config")
+class AlterConfig(OperationView, frozen=True, kw_only=True):
+    """An administrator changes a setting of a topic."""
+
+    topic: Word
+    setting: Word
+    value: int
+    """The new value; −1: the topic has no setting of its own any more."""
+
+
 @declares(Kind.FINAL_READ)
 class FinalRead(PartitionView, frozen=True, kw_only=True):
     """A reader of the final reads has ended."""
@@ -244,3 +264,7 @@ class FinalRead(PartitionView, frozen=True, kw_only=True):
     log_start_offset: Records
     """The offset at which the reader began."""
     error: Word
+    """`NONE`: the reader reached the end that the leader answers to ListOffsets. `NO_RECORDS`: the leader answered the
+    last poll without an error and without records, though the end lies beyond; `END_UNKNOWN`: the same, and the leader
+    did not answer ListOffsets. `LEADER_UNKNOWN`: the metadata name no leader. `CLIENT_TIMED_OUT`: the last poll failed,
+    or the time ended while records still came."""

@@ -16,8 +16,15 @@ SESSION_TIMEOUT: Final = "zookeeper.session.timeout.ms"
 LAG_TIME: Final = "replica.lag.time.max.ms"
 FETCH_TIMEOUT: Final = "replica.socket.timeout.ms"
 FETCH_BACKOFF: Final = "replica.fetch.backoff.ms"
+FETCH_WAIT: Final = "replica.fetch.wait.max.ms"
 CONTROL_TIMEOUT: Final = "controller.socket.timeout.ms"
 CONTROL_BACKOFF: Final = "controller.retry.backoff.ms"
+RETENTION_BYTES: Final = "log.retention.bytes"
+RETENTION_INTERVAL: Final = "log.retention.check.interval.ms"
+BALANCE_ENABLED: Final = "auto.leader.rebalance.enable"
+BALANCE_INTERVAL: Final = "leader.imbalance.check.interval.seconds"
+BALANCE_PERCENTAGE: Final = "leader.imbalance.per.broker.percentage"
+UNCLEAN_ELECTIONS: Final = "unclean.leader.election.enable"
 
 
 @declares(Kind.PHASE)
@@ -69,6 +76,15 @@ class TimeoutSetting(View, frozen=True, kw_only=True):
     duration_ms: Milliseconds
 
 
+@declares(Kind.BROKER_PROPERTY)
+class BrokerProperty(View, frozen=True, kw_only=True):
+    """A property of all brokers on which background work or elections depend, as the run configures it."""
+
+    setting: Word
+    count: int
+    """The value, in the unit that the setting's name states; a truth value is 0 or 1."""
+
+
 @declares(Kind.END_STATE)
 class EndState(View, frozen=True, kw_only=True):
     """What a source reports after the run has ended.
@@ -87,6 +103,39 @@ class EndState(View, frozen=True, kw_only=True):
     count: int | None = None
     """The number of partitions that the source reported."""
     error: Word | None = None
+
+
+@declares(Kind.REPLICA_OFFSETS)
+class ReplicaOffsets(View, frozen=True, kw_only=True):
+    """What a replica answered about its log after the run had ended, to requests such as consumers send.
+
+    One event for each replica that ZooKeeper assigns to a broker of the cluster (with `topic`), then one event for
+    all of them: with `count`, or with `error` if ZooKeeper did not answer. The harness asks again until the replicas
+    agree, and records the last answers; replicas that do not agree are given more than the time that follows from the
+    configuration.
+    """
+
+    error: Word
+    """`NONE`, or why the replica did not answer. Every request names the leader epoch that ZooKeeper has."""
+    topic: Word | None = None
+    partition: int | None = None
+    topic_id: Word | None = None
+    leader: int | None = None
+    """The leader in ZooKeeper; so are `leader_epoch`, `replicas` and `isr`."""
+    leader_epoch: int | None = None
+    replicas: list[int] | None = None
+    isr: list[int] | None = None
+    log_start_offset: Records | None = None
+    """As a Fetch answered, which followers answer, too (KIP-392)."""
+    high_watermark: Records | None = None
+    """As the same Fetch answered."""
+    log_end_offset: Records | None = None
+    """As ListOffsets answered before and after that Fetch."""
+    duration_ms: Milliseconds | None = None
+    """For how long the partition's state in ZooKeeper and the start and the end of the leader's log have been the same
+    in every answer."""
+    count: int | None = None
+    """The number of replicas that were asked."""
 
 
 @declares(Kind.STORED_LOG)
@@ -109,6 +158,19 @@ class StoredLog(View, frozen=True, kw_only=True):
     cleaner_offset: Records | None = None
     count: int | None = None
     """The number of logs of the broker."""
+
+
+@declares(Kind.STORED_SEGMENT)
+class StoredSegment(View, frozen=True, kw_only=True):
+    """A segment of such a log that is not deleted."""
+
+    topic: Word
+    partition: int
+    offset: Records
+    """The offset in its name."""
+    count: int
+    """The size of its file of records, in bytes."""
+    topic_id: Word | None = None
 
 
 @declares(Kind.STORED_BATCH)

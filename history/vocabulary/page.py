@@ -20,6 +20,7 @@ import msgspec
 
 from nemesis.history import events
 from nemesis.history.events import Event, Kind, Repeated, Unit, marks, plain
+from nemesis.history.sources import EventSource, source_of
 from nemesis.history.vocabulary.checking import MODULES
 from nemesis.history.vocabulary.declaring import OUR_CLIENTS, Declaration, View, declarations
 
@@ -32,7 +33,7 @@ def page() -> str:
     parts = [BEGIN, "### Columns", "", *_columns(), ""]
     for module in MODULES:
         parts += [f"### {_title(module)}", "", *_text(module.__doc__ or "").split("\n"), ""]
-        parts += [*_kinds(module), ""]
+        parts += [_sources(module), "", *_kinds(module), ""]
     return "\n".join([*parts, END])
 
 
@@ -62,6 +63,21 @@ def _columns() -> Iterator[str]:
     for name, hint in get_type_hints(Event, include_extras=True).items():
         unit = "".join(mark.name for mark in marks(hint) if isinstance(mark, Unit))
         yield f"| `{name}` | {_type_name(hint)} | {unit} | {texts[name]} |"
+
+
+def _sources(module: ModuleType) -> str:
+    """The source of a module's kinds; if there are several, with the kinds of each."""
+    kinds: dict[EventSource, dict[str, None]] = {}
+    for item in declarations():
+        if item.view.__module__ == module.__name__:
+            kinds.setdefault(source_of(item.kind), {})[item.kind.value] = None
+    if len(kinds) == 1:
+        return f"Source: `{next(iter(kinds))}`."
+    listed = (
+        f"`{source}` of {', '.join(f'`{name}`' for name in names)}"
+        for source, names in kinds.items()
+    )
+    return f"Sources: {'; '.join(listed)}."
 
 
 def _kinds(module: ModuleType) -> Iterator[str]:

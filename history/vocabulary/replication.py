@@ -16,6 +16,8 @@ class LogLoaded(PartitionView, frozen=True, kw_only=True):
     log_start_offset: Records
     log_end_offset: Records
     high_watermark: Records
+    log_dir: Word | None = None
+    """The log directory that holds the log; histories of older versions lack it."""
 
 
 @declares(Kind.BECOME_LEADER)
@@ -124,6 +126,22 @@ class BatchCleaned(PartitionView, frozen=True, kw_only=True):
     """The first offset of the batch."""
     last_offset: Records
     crc: int
+
+
+@declares(Kind.FETCH_ANSWERED)
+class FetchAnswered(PartitionView, frozen=True, kw_only=True):
+    """The leader has answered a follower with another error than before, for one partition.
+
+    Answers to Fetch, and to the OffsetForLeaderEpoch and ListOffsets that a fetcher sends. A fetcher begins without an
+    error, so answers without any are not traced.
+    """
+
+    peer: int
+    """The leader."""
+    leader_epoch: int
+    """The leader epoch in which the follower fetches."""
+    error: Word
+    """`NONE` if the leader answers without an error again, `NETWORK_EXCEPTION` if it does not answer."""
 
 
 @declares(Kind.HIGH_WATERMARK)

@@ -5,5 +5,6 @@
 * ``streams``          encoding and errors of standard output and error
 * ``outcome``          the outcome of a check, printed
 * ``generated_mutants``   the mutation score
+* ``guided_comparison``   guided against blind exploration
 * ``search_request``   the options of a search over many seeds, checked
 """

@@ -48,6 +48,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explore": "explore",
     "mutants": "mutants",
     "shrink": "shrink_run",
+    "fetch": "fetch_target",
     "list": "list_everything",
     "doctor": "examine",
     "clean": "clean_up",

@@ -27,6 +27,7 @@ from nemesis.searching.generated.results import (
 )
 from nemesis.searching.generated.score import ScoreTable, score_table
 from nemesis.searching.generated.survivors import equivalent_mutants
+from nemesis.searching.page_parts import GENERATED
 from nemesis.support.errors import UsageError
 from nemesis.support.interrupts import terminable
 
@@ -87,7 +88,7 @@ def run_generated(request: GeneratedRequest) -> None:
     part = pages.part(table, command=request.command, drawn=len(chosen))
     if request.page is not None:
         text = request.page.read_text(encoding="utf-8")
-        write_atomically(request.page, pages.with_part(text, part).encode())
+        write_atomically(request.page, GENERATED.write(text, part).encode())
     if request.as_json:
         say_json({**table.as_json(), "results": str(path), "survivors": _survivors(records)})
     else:

@@ -36,6 +36,23 @@ def require_range(option: str, value: int, low: int, high: int) -> None:
         raise UsageError(f"{option} is {value}: allowed are {low} to {high}")
 
 
+def target_options(
+    kafka_version: str | None, kafka_home: Path | None, reference: int | None
+) -> dict[str, str]:
+    """Return the options of the target that are given, by their names."""
+    given = {"kafka-version": kafka_version, "kafka-home": kafka_home, "reference": reference}
+    return {name: str(value) for name, value in given.items() if value is not None}
+
+
+def broker_count(brokers: int | None, reference: int | None, kafka: int | None) -> int | None:
+    """Return the number of brokers that is given, whole or by kind; None if none is. Raises ``UsageError``."""
+    if kafka is None:
+        return brokers
+    if brokers is not None or reference is None:
+        raise UsageError("--kafka: expected --reference with it, and --brokers without both")
+    return reference + kafka
+
+
 def workers(jobs: int | None) -> int:
     """Return the number of workers; raises ``UsageError``."""
     if jobs is None:

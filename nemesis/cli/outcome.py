@@ -8,6 +8,7 @@ import typer
 from nemesis.checkers.framework.model import Outcome
 from nemesis.cli.console import note, out, say_json
 from nemesis.history.run_directory import RunDirectory
+from nemesis.reports import wording
 from nemesis.reports.liveness import measured
 from nemesis.support.paths import short
 
@@ -32,11 +33,14 @@ def say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool)
     if outcome.not_recorded:
         names = ", ".join(outcome.not_recorded)
         out.print(f"not judged, because the run's version of nemesis recorded too little: {names}")
+    for sentence in (*wording.not_observed(outcome), *wording.in_part(outcome)):
+        out.print(sentence)
     for result in outcome.results:
         count = result.finding_count
         findings = f", {count} finding{'s' * (count > 1)}" if count else ""
+        extent = ", judged in part" if result.in_part_without else ""
         out.print(
-            f"{result.verdict.value:<8} {result.property:<24} {result.checked} {result.unit}{findings}"
+            f"{result.verdict.value:<8} {result.property:<24} {result.checked} {result.unit}{extent}{findings}"
         )
         for nth, finding in enumerate(result.findings[:3]):
             out.print(f"         {finding.key}: {finding.sentence}")
@@ -44,8 +48,16 @@ def say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool)
                 out.print(f"           {number}. {step}")
         for line in measured(result):
             out.print(f"         {line}")
-    out.print(f"{outcome.verdict.value}; report: {report_file}; replay: {replay}")
+    out.print(f"{outcome.verdict.value}{_reach(outcome)}; report: {report_file}; replay: {replay}")
     raise typer.Exit(outcome.verdict.exit_code)
+
+
+def _reach(outcome: Outcome) -> str:
+    """How many properties the verdict leaves out or knows in part; nothing if all were judged as a whole."""
+    partial = sum(bool(result.in_part_without) for result in outcome.results)
+    counts = ((len(outcome.not_observed), "not observed"), (partial, "judged in part"))
+    parts = [f"{count} {how}" for count, how in counts if count]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def note_kept_results(run_directory: RunDirectory, outcome: Outcome, stored: Outcome) -> None:

@@ -25,6 +25,7 @@ from nemesis.history.foreign.importing import (
 )
 from nemesis.history.foreign.names import FIRST_NAME, Names
 from nemesis.history.run_directory import RunDirectory, RunInfo
+from nemesis.history.sources import EventSource
 from nemesis.support.choices import one_of
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.paths import short
@@ -86,6 +87,7 @@ def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]
         scenario=workload,
         seed=0,
         target="foreign",
+        observes=(EventSource.CLIENTS,),
         runtime="none",
         brokers=0,
         zookeepers=0,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -17,20 +17,31 @@ from pathlib import Path
 import msgspec
 
 from nemesis import reports
-from nemesis.checkers import CHECKERS, foreign_properties, recorded, select, select_foreign
+from nemesis.checkers import (
+    CHECKERS,
+    foreign_properties,
+    not_observed,
+    recorded,
+    select,
+    select_foreign,
+)
 from nemesis.checkers.checking import check
 from nemesis.checkers.cycles import WELL_FORMED
 from nemesis.checkers.framework.engine import Engine
 from nemesis.checkers.framework.model import Outcome, Verdict, combine
+from nemesis.checkers.framework.property import Check
 from nemesis.history import spark
 from nemesis.history.errors import HistoryError
 from nemesis.history.ingest import renew
-from nemesis.history.run_directory import RunDirectory
+from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.spark_cluster import is_local
 from nemesis.judging import foreign
 from nemesis.judging.warm_spark import warm_spark
 from nemesis.support.errors import UsageError
 from nemesis.support.paths import short
+
+_Checked = Callable[[Sequence[Check]], Outcome]
+"""Runs checks over the history of the run."""
 
 
 def judge(
@@ -55,29 +66,51 @@ def judge(
     ingest_s = round(time.monotonic() - began, 3)
     info = run.read_info()
     workload = info.foreign.get("workload")
-    judgeable = recorded(info.events_format)
     if consistency_model is not None:
         info.foreign = {**info.foreign, "consistency_model": consistency_model}
+    checked = partial(
+        check, run.history, engine=engine, spark_master=spark_master, observed=info.observes
+    )
     if workload is None:
-        _require_recorded(checkers or (), judgeable, info.events_format)
-        chosen = select(judgeable if checkers is None else checkers)
+        outcome = _outcome_of_ours(info, checkers, checked)
     else:
-        chosen = select_foreign(workload, checkers, info.foreign.get("consistency_model"))
-    outcome = check(run.history, chosen, engine=engine, spark_master=spark_master)
-    if workload is not None:
-        wanted = {*checkers, WELL_FORMED} if checkers else foreign_properties(workload)
-        outcome = foreign.settle(only(outcome, wanted), run)
-    elif checkers is not None:
-        outcome = only(outcome, checkers)
-    else:
-        left_out = tuple(name for name in CHECKERS if name not in judgeable)
-        outcome = msgspec.structs.replace(only(outcome, judgeable), not_recorded=left_out)
+        outcome = _outcome_of_foreign(run, info, workload, checkers, checked)
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
     # Under another model the earlier results are of other promises.
     is_partial = checkers is not None and consistency_model is None and run.results_file.exists()
     reports.write(run, merged(read_outcome(run), outcome) if is_partial else outcome)
     return outcome
+
+
+def _outcome_of_ours(info: RunInfo, names: Sequence[str] | None, checked: _Checked) -> Outcome:
+    """Return the outcome of these properties (``None``: all) for a run of our own."""
+    judgeable = recorded(info.events_format)
+    _require_recorded(names or (), judgeable, info.events_format)
+    wanted = judgeable if names is None else names
+    unobserved = not_observed(wanted, info.observes)
+    hidden = {item.property for item in unobserved}
+    judged = [name for name in wanted if name not in hidden]
+    outcome = msgspec.structs.replace(
+        only(checked(select(judged)), judged), not_observed=unobserved
+    )
+    if names is not None:
+        return outcome
+    left_out = tuple(name for name in CHECKERS if name not in judgeable)
+    return msgspec.structs.replace(outcome, not_recorded=left_out)
+
+
+def _outcome_of_foreign(
+    run: RunDirectory,
+    info: RunInfo,
+    workload: str,
+    names: Sequence[str] | None,
+    checked: _Checked,
+) -> Outcome:
+    """Return the outcome of these properties (``None``: all of the workload) for an external history."""
+    chosen = select_foreign(workload, names, info.foreign.get("consistency_model"))
+    wanted = {*names, WELL_FORMED} if names else foreign_properties(workload)
+    return foreign.settle(only(checked(chosen), wanted), run)
 
 
 @contextmanager
@@ -120,11 +153,21 @@ def only(outcome: Outcome, properties: Collection[str]) -> Outcome:
 
 
 def merged(before: Outcome, now: Outcome) -> Outcome:
-    """Return an outcome whose results of a later, partial check replace those of an earlier one."""
+    """Return an outcome whose results of a later, partial check replace those of an earlier one.
+
+    What a run does not show or did not record is the same in both.
+    """
     replaced = {result.property: result for result in (*before.results, *now.results)}
     results = tuple(replaced.values())
     verdicts = [result.verdict for result in results] + [Verdict.UNKNOWN] * len(now.problems)
-    return msgspec.structs.replace(now, results=results, verdict=combine(verdicts))
+    unobserved = {item.property: item for item in (*before.not_observed, *now.not_observed)}
+    return msgspec.structs.replace(
+        now,
+        results=results,
+        verdict=combine(verdicts),
+        not_recorded=before.not_recorded,
+        not_observed=tuple(unobserved.values()),
+    )
 
 
 def read_outcome(run: RunDirectory) -> Outcome:

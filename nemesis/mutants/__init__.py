@@ -10,6 +10,7 @@ process that is told to carry a mutant replaces a method when it starts (``nemes
 from typing import Final
 
 from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE_BEFORE_REPLICATION
+from nemesis.mutants.balance_ends_when_idle import MUTANT as BALANCE_ENDS_WHEN_IDLE
 from nemesis.mutants.base import Mutant, MutantError
 from nemesis.mutants.bounce_unseen import MUTANT as BOUNCE_UNSEEN
 from nemesis.mutants.broker_epoch_kept import MUTANT as BROKER_EPOCH_KEPT
@@ -28,8 +29,10 @@ from nemesis.mutants.end_answered_early import MUTANT as END_ANSWERED_EARLY
 from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
 from nemesis.mutants.fetcher_gives_up import MUTANT as FETCHER_GIVES_UP
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
+from nemesis.mutants.first_lost_replica_alone import MUTANT as FIRST_LOST_REPLICA_ALONE
 from nemesis.mutants.follower_credited_early import MUTANT as FOLLOWER_CREDITED_EARLY
 from nemesis.mutants.follower_hw_at_its_end import MUTANT as FOLLOWER_HW_AT_ITS_END
+from nemesis.mutants.follower_keeps_log_start import MUTANT as FOLLOWER_KEEPS_LOG_START
 from nemesis.mutants.followers_know_no_producers import MUTANT as FOLLOWERS_KNOW_NO_PRODUCERS
 from nemesis.mutants.future_log_swapped_early import MUTANT as FUTURE_LOG_SWAPPED_EARLY
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
@@ -39,11 +42,16 @@ from nemesis.mutants.isr_member_epoch_unchecked import MUTANT as ISR_MEMBER_EPOC
 from nemesis.mutants.isr_written_unconditionally import MUTANT as ISR_WRITTEN_UNCONDITIONALLY
 from nemesis.mutants.joining_replica_uncounted import MUTANT as JOINING_REPLICA_UNCOUNTED
 from nemesis.mutants.joins_below_epoch_start import MUTANT as JOINS_BELOW_EPOCH_START
+from nemesis.mutants.laggards_kept import MUTANT as LAGGARDS_KEPT
+from nemesis.mutants.laggards_noticed_late import MUTANT as LAGGARDS_NOTICED_LATE
+from nemesis.mutants.large_batch_withheld import MUTANT as LARGE_BATCH_WITHHELD
 from nemesis.mutants.late_fence_stops_fetcher import MUTANT as LATE_FENCE_STOPS_FETCHER
 from nemesis.mutants.leader_epoch_not_raised import MUTANT as LEADER_EPOCH_NOT_RAISED
 from nemesis.mutants.leaders_told_before_brokers import MUTANT as LEADERS_TOLD_BEFORE_BROKERS
 from nemesis.mutants.leaving_leader_elected import MUTANT as LEAVING_LEADER_ELECTED
 from nemesis.mutants.leaving_replica_uncounted import MUTANT as LEAVING_REPLICA_UNCOUNTED
+from nemesis.mutants.log_dir_events_left import MUTANT as LOG_DIR_EVENTS_LEFT
+from nemesis.mutants.metadata_isr_change_ignored import MUTANT as METADATA_ISR_CHANGE_IGNORED
 from nemesis.mutants.metadata_with_old_epoch import MUTANT as METADATA_WITH_OLD_EPOCH
 from nemesis.mutants.min_isr_forgotten import MUTANT as MIN_ISR_FORGOTTEN
 from nemesis.mutants.needless_elections import MUTANT as NEEDLESS_ELECTIONS
@@ -62,6 +70,11 @@ from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATIO
 from nemesis.mutants.removed_partition_looked_up import MUTANT as REMOVED_PARTITION_LOOKED_UP
 from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
 from nemesis.mutants.resigns_from_own_office import MUTANT as RESIGNS_FROM_OWN_OFFICE
+from nemesis.mutants.retention_ends_at_first_idle_log import (
+    MUTANT as RETENTION_ENDS_AT_FIRST_IDLE_LOG,
+)
+from nemesis.mutants.session_keeps_high_watermark import MUTANT as SESSION_KEEPS_HIGH_WATERMARK
+from nemesis.mutants.settings_read_once import MUTANT as SETTINGS_READ_ONCE
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
 from nemesis.mutants.unclean_election_unasked import MUTANT as UNCLEAN_ELECTION_UNASKED
 from nemesis.mutants.unfenced_controller_writes import MUTANT as UNFENCED_CONTROLLER_WRITES
@@ -95,6 +108,8 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             DEPOSED_LEADER_CHANGES_ISR,
             REFUSED_ISR_LEFT_PENDING,
             ISR_WRITTEN_UNCONDITIONALLY,
+            LAGGARDS_KEPT,
+            LAGGARDS_NOTICED_LATE,
             HW_FOLLOWS_LEADER_LEO,
             ACKNOWLEDGE_BEFORE_REPLICATION,
             READ_ABOVE_HW,
@@ -120,6 +135,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             PRODUCER_SNAPSHOT_IGNORED,
             FUTURE_LOG_SWAPPED_EARLY,
             METADATA_WITH_OLD_EPOCH,
+            METADATA_ISR_CHANGE_IGNORED,
             HW_UNBOUNDED,
             NEW_LEADER_TRUNCATES,
             DEAD_REPLICAS_STAY_ONLINE,
@@ -128,6 +144,14 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             MIN_ISR_FORGOTTEN,
             JOINS_BELOW_EPOCH_START,
             END_ANSWERED_EARLY,
+            LARGE_BATCH_WITHHELD,
+            SETTINGS_READ_ONCE,
+            LOG_DIR_EVENTS_LEFT,
+            SESSION_KEEPS_HIGH_WATERMARK,
+            FOLLOWER_KEEPS_LOG_START,
+            BALANCE_ENDS_WHEN_IDLE,
+            FIRST_LOST_REPLICA_ALONE,
+            RETENTION_ENDS_AT_FIRST_IDLE_LOG,
         )
     ),
 )

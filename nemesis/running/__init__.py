@@ -2,7 +2,8 @@
 
 ``preflight`` checks the request before anything starts, ``launch`` starts it, ``run_directories`` makes its directory.
 ``mutant_choice`` is about the planted bug that a run carries.
-``timeout_settings`` states the configured time-outs. ``lateness`` records how late the run itself is.
-``convergence`` and ``end_state`` record how the cluster ends.
+``timeout_settings`` and ``background_settings`` state the configuration that checks need.
+``lateness`` records how late the run itself is.
+``convergence``, ``end_state`` and ``offsets_at_rest`` record how the cluster ends.
 ``clean`` undoes what an interrupted run left behind.
 """

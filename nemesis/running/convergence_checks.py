@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nemesis.faults.cluster_view import ClusterSnapshot
-from nemesis.workloads.kafka.client import ClusterMetadata
+from nemesis.workloads.kafka.cluster_metadata import ClusterMetadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from typing import Final
 import psutil
 
 from nemesis.runtimes.clock_control.library import wall_clock_library
-from nemesis.runtimes.local import java
 from nemesis.runtimes.local.addresses import BUSY_LIMIT, AddressPlan, first_busy
+from nemesis.support import java
 from nemesis.support.errors import MissingRequirement
 from nemesis.support.journal import read_journals, runtime_directory
 from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
+from nemesis.targets.kafka.maven import find_maven
 
 MINIMUM_PYTHON = (3, 11)
 MINIMUM_MEMORY_BYTES = 2 * 2**30
@@ -34,7 +35,8 @@ MINIMUM_DISK_BYTES = 2**30
 class Check:
     """One question to the machine. ``cure`` is empty when all is well.
 
-    What is not required is needed by the runtime ``docker`` or by single faults only, or is no more than worth knowing.
+    What is not required is needed by the runtime ``docker``, by the target ``kafka`` or by single faults only, or is no
+    more than worth knowing.
     """
 
     name: str
@@ -101,6 +103,7 @@ def _questions(store: Path) -> dict[str, Callable[[], Check]]:
         "docker": lambda: replace(_asked("docker", _docker), is_required=False),
         "broker disks": lambda: replace(_asked("broker disks", _broker_disks), is_required=False),
         "wall clocks": lambda: replace(_asked("wall clocks", _wall_clocks), is_required=False),
+        "maven": lambda: replace(_asked("maven", _maven), is_required=False),
         "leftovers": _leftovers,
     }
 
@@ -147,6 +150,10 @@ def _broker_disks() -> str:
 def _wall_clocks() -> str:
     wall_clock_library()
     return "the library that moves them is there"
+
+
+def _maven() -> str:
+    return f"{find_maven()}, for `nemesis fetch kafka`"
 
 
 def _loopback() -> str:

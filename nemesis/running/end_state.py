@@ -20,7 +20,7 @@ from nemesis.history.recorder import Recorder
 from nemesis.interfaces.runtime import Runtime
 from nemesis.support.errors import HarnessError
 from nemesis.workloads.kafka.admin import KafkaAdmin
-from nemesis.workloads.kafka.client import ClusterMetadata
+from nemesis.workloads.kafka.cluster_metadata import ClusterMetadata
 from nemesis.workloads.kafka.errors import KafkaError
 
 METADATA_TIMEOUT_S = 1.0

@@ -4,8 +4,9 @@ A recovery is a chain: at every moment the cluster waits for a configured time-o
 that should compute waits for a processor, a disk or memory. So the processor time of all processors and the time in
 which some task waited bound, together, what the machine can have added to the time-outs. Both come from Linux
 (``proc(5)``: ``/proc/stat``; the kernel's ``Documentation/accounting/psi``: ``/proc/pressure``) and count everything on
-the machine, in containers, too. Where they cannot be read, nothing is recorded of them, and no check may blame the
-cluster.
+the machine, in containers, too. The kernel weights waits by processor, so it counts a wait for less than it lasted
+while other processors compute; that time of theirs is in the sum, in full. Where the figures cannot be read, nothing is
+recorded of them, and no check may blame the cluster.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ async def trace_lateness(recorder: Recorder, load: Load, probe_s: float) -> None
         load_now = load()
         if load_now is not None and load_before is not None:
             recorder.record(Kind.MACHINE_LOAD, duration_ms=round(load_now - load_before))
-        worst_s, reported, load_before = 0.0, now, load_now
+        worst_s, reported = 0.0, now
+        if load_now is not None:
+            load_before = load_now  # unknown: the next report covers this time, too
 
 
 def machine_load(proc: Path = PROC) -> float | None:

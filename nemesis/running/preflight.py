@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -22,6 +22,7 @@ from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.history.recorder import Recorder
 from nemesis.history.run_directory import RunDirectory
+from nemesis.interfaces.brokers import PlantedBugs
 from nemesis.interfaces.disks import LogDirs
 from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.interfaces.runtime import Missing, Runtime, first_missing, missing_of
@@ -44,7 +45,6 @@ from nemesis.support.choices import choose
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.paths import short
 from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
-from nemesis.targets import TARGETS
 from nemesis.workloads import WORKLOADS, WorkloadContext
 from nemesis.workloads.base import WorkloadError
 
@@ -62,6 +62,8 @@ class RunOptions:
     scenario: str
     store: Path
     target: str | None = None
+    target_options: Mapping[str, str] = field(default_factory=dict)
+    """By the names of the options: ``{"kafka-version": "3.9.1"}``."""
     runtime: str | None = None
     brokers: int | None = None
     seed: int | None = None
@@ -113,7 +115,7 @@ class RunRequest:
 
         The error names a broker property that is wrong.
         """
-        brokers = dict(TARGETS[self.scenario.target].missing(self.scenario.broker_properties))
+        brokers = dict(self.scenario.chosen_target.missing(self.scenario.broker_properties))
         if self.scenario.log_dirs == 1:
             brokers[LogDirs] = Unsupported("log_dirs is 1 in the scenario")
         if self.is_simulated:
@@ -133,6 +135,7 @@ class RunRequest:
             mutant=argument_in(run_directory, self.mutant),
             seed=self.seed,
             target=self.scenario.target,
+            target_options=self.scenario.target_options,
         )
         real_time = RUNTIMES[self.scenario.runtime].real_time
         assert real_time is not None, "a simulated cluster is made by nemesis.running.simulated"
@@ -145,6 +148,8 @@ class RunRequest:
         parts = ["nemesis", "run", self.scenario_argument, "--seed", str(self.seed)]
         parts += ["--plan", short(run.path / plans.FILE_NAME)]
         parts += ["--target", self.scenario.target, "--runtime", self.scenario.runtime]
+        for name, value in self.scenario.target_options.items():
+            parts += [f"--{name}", value]
         parts += ["--brokers", str(self.scenario.brokers)]
         parts += ["--time-limit", f"{self.scenario.time_limit_s:g}"]
         parts += arguments(self.broker_properties)
@@ -160,6 +165,7 @@ def prepare(options: RunOptions) -> RunRequest:
     chosen = scenario.override(
         scenario.load(options.scenario),
         target=options.target,
+        target_options=options.target_options,
         runtime=options.runtime,
         brokers=options.brokers,
         time_limit_s=options.time_limit_s,
@@ -193,6 +199,7 @@ def prepare(options: RunOptions) -> RunRequest:
         request = replace(request, scenario=scenario.override(chosen, kinds=_able(request)))
     request = _with_plan(request, options.plan)
     _check_workload(chosen)
+    _check_mutant(request)
     _require_support(request, kinds=request.scenario.faults.kinds if options.plan is None else ())
     _check_store(options.store)
     doctor.require(options.store, chosen.runtime)
@@ -200,10 +207,11 @@ def prepare(options: RunOptions) -> RunRequest:
 
 
 def make_ready(request: RunRequest, say: Callable[[str], None]) -> None:
-    """Make what the runtime needs and the machine can keep: the image of the containers, built when it is not there.
+    """Make what target and runtime need and the machine can keep: jars of Kafka, the image of the containers.
 
     Raises ``MissingRequirement``. ``say`` is told what takes long.
     """
+    request.scenario.chosen_target.make_ready(say)
     real_time = RUNTIMES[request.scenario.runtime].real_time
     if real_time is not None:
         real_time.make_ready(say)
@@ -312,6 +320,15 @@ def _no_recorder(process: str) -> Recorder:
         raise AssertionError(f"{process} recorded {line!r} before the run")
 
     return Recorder(refuse, process=process, clock=time.monotonic_ns)
+
+
+def _check_mutant(request: RunRequest) -> None:
+    """Raise ``UsageError`` for a bug that is to be planted in brokers that plant none."""
+    bugs = request.scenario.chosen_target.missing({}).get(PlantedBugs)
+    if request.mutant is not None and bugs is not None:
+        raise UsageError(
+            f"--mutant {request.mutant.name}: the target {request.scenario.target} has none: {bugs.reason}"
+        )
 
 
 def _check_store(store: Path) -> None:

@@ -28,8 +28,10 @@ from nemesis.interfaces.cluster import bootstrap
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.interfaces.runtime import Runtime
 from nemesis.interfaces.unsupported import supported
+from nemesis.running.background_settings import background_settings
 from nemesis.running.convergence import ConvergenceWatch
 from nemesis.running.lateness import Load, machine_load, trace_lateness
+from nemesis.running.offsets_at_rest import OffsetsAtRest
 from nemesis.running.progress import Status
 from nemesis.running.record import Record
 from nemesis.running.stored_logs import liveness, record_stored_logs
@@ -116,10 +118,7 @@ class Run:
             lateness = trace_lateness(self._harness, self._load, self._lag_probe_s)
             async with self._background(lateness):
                 self._phase("start")
-                for setting, duration_ms in timeout_settings(self._scenario).items():
-                    self._harness.record(
-                        Kind.TIMEOUT_SETTING, setting=setting, duration_ms=duration_ms
-                    )
+                self._record_settings()
                 try:
                     await self._runtime.lifecycle.start()
                     await self._run_cluster()
@@ -171,6 +170,13 @@ class Run:
             await workload.final_reads(phases.final_reads_s)
             self._phase("convergence")
             await watch.finish(phases.convergence_s)
+            await OffsetsAtRest(
+                self._runtime,
+                view,
+                self._harness,
+                settings=timeout_settings(scenario),
+                rng=Random(f"{self._seed}/offsets-at-rest"),
+            ).record()
             self._phase("end")
             self._at_the_end = liveness(self._runtime)
 
@@ -252,6 +258,12 @@ class Run:
         if self._permits is not None:
             context = replace(context, permits=self._permits)
         return WORKLOADS[scenario.workload.name](context, scenario.workload_options)
+
+    def _record_settings(self) -> None:
+        for setting, duration_ms in timeout_settings(self._scenario).items():
+            self._harness.record(Kind.TIMEOUT_SETTING, setting=setting, duration_ms=duration_ms)
+        for setting, number in background_settings(self._scenario).items():
+            self._harness.record(Kind.BROKER_PROPERTY, setting=setting, count=number)
 
     def _phase(self, name: str) -> None:
         self._harness.record(Kind.PHASE, phase=name)

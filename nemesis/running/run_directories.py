@@ -16,11 +16,13 @@ import msgspec
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.history.run_directory import RunDirectory, RunInfo
+from nemesis.history.sources import ALL_SOURCES
 from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running.mutant_choice import file_info, store_mutant_file
 from nemesis.running.versions import versions
 from nemesis.scenarios.scenario import Scenario
 from nemesis.support.paths import short
+from nemesis.targets import TARGETS
 
 
 class RunParameters(Protocol):
@@ -60,6 +62,9 @@ def create_run_directory(
         scenario=scenario.name,
         seed=request.seed,
         target=scenario.target,
+        observes=tuple(
+            source for source in ALL_SOURCES if source in TARGETS[scenario.target].observes
+        ),
         runtime=scenario.runtime,
         mutant=None if request.mutant is None else request.mutant.name,
         mutant_file=file_info(request.mutant),

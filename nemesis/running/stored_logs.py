@@ -58,6 +58,10 @@ def _record(recorder: Recorder, node: int, log: StoredLog, *, is_alive: bool) ->
         alive=is_alive,
         error=log.damage or NO_ERROR,
     )
+    for segment in log.segments:
+        recorder.record(
+            Kind.STORED_SEGMENT, **tp, offset=segment.base_offset, count=segment.size_bytes
+        )
     for batch in log.batches:
         recorder.record(
             Kind.STORED_BATCH,

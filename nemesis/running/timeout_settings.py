@@ -15,6 +15,7 @@ from nemesis.history.vocabulary.harness import (
     CONTROL_TIMEOUT,
     FETCH_BACKOFF,
     FETCH_TIMEOUT,
+    FETCH_WAIT,
     LAG_TIME,
     SESSION_TIMEOUT,
     TICK,
@@ -27,6 +28,7 @@ _DEFAULTS_MS: Final[Mapping[str, int]] = MappingProxyType(
         LAG_TIME: 30_000,
         FETCH_TIMEOUT: 30_000,
         FETCH_BACKOFF: 1_000,
+        FETCH_WAIT: 500,
         CONTROL_TIMEOUT: 30_000,
         CONTROL_BACKOFF: 100,
     }

@@ -6,7 +6,7 @@ import platform
 from importlib import metadata
 from typing import Final
 
-from nemesis.runtimes.local import java
+from nemesis.support import java
 from nemesis.support.runtime_names import DOCKER, SIMULATION
 
 LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")

@@ -10,5 +10,6 @@
 * ``clock_control``  wall clocks of single nodes, moved by a preloaded library
 * ``disk_control``   disks of brokers on one machine: full, failing or without power, without root
 * ``reference_launcher``  starts one broker of the reference, with a planted bug if asked
+* ``kafka_launcher``  starts one broker of Apache Kafka; ``kafka_class_archiver``   lets it start faster
 * ``probes``      whether a node answers; ``kazoo_admin``, ``session_takeover``   the harness at ZooKeeper
 """

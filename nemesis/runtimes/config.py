@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nemesis.support.choices import choose
-from nemesis.targets import TARGETS
+from nemesis.targets import TARGETS, Target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +24,17 @@ class ClusterConfig:
     mutant: str | None = None
     seed: int = 0
     target: str = "reference"
+    target_options: Mapping[str, str] = field(default_factory=dict)
     tracing: bool = True
     """Whether brokers record what they do; without it there is nothing to check, only to measure."""
     start_timeout_s: float = 40.0
     """For ZooKeeper, and again for the brokers, to answer."""
 
     def __post_init__(self) -> None:
-        """Raises ``UsageError`` when there is no such target."""
-        choose(TARGETS, self.target)
+        """Raises ``UsageError`` when there is no such target, or none with these options."""
+        _ = self.chosen_target
+
+    @property
+    def chosen_target(self) -> Target:
+        """The target with its options."""
+        return choose(TARGETS, self.target).with_options(self.target_options)

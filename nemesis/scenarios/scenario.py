@@ -7,6 +7,7 @@ that names the file and the place in it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,7 +25,7 @@ from nemesis.scenarios.broker_properties import BrokerProperties
 from nemesis.support.choices import choose, one_of
 from nemesis.support.errors import UsageError
 from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
-from nemesis.targets import TARGETS
+from nemesis.targets import TARGETS, Target
 from nemesis.workloads import WORKLOADS
 
 ENSEMBLE = 3
@@ -97,6 +98,8 @@ class Scenario(_Strict, frozen=True, kw_only=True):
     name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
     summary: str = ""
     target: str = "reference"
+    target_options: dict[str, str] = {}
+    """By the names of the command line's options: ``kafka-version: "3.9.1"``."""
     runtime: str = LOCAL
     brokers: Brokers = 3
     log_dirs: Annotated[int, Meta(ge=1, le=MAX_LOG_DIRS)] = 1
@@ -111,6 +114,11 @@ class Scenario(_Strict, frozen=True, kw_only=True):
     workload: WorkloadSettings = WorkloadSettings()
     faults: FaultSettings = FaultSettings()
     simulation: SimulationSettings = SimulationSettings()
+
+    @property
+    def chosen_target(self) -> Target:
+        """The target with its options; raises ``UsageError`` when it does not have one of them."""
+        return choose(TARGETS, self.target).with_options(self.target_options)
 
     @property
     def zookeepers(self) -> int:
@@ -217,7 +225,7 @@ def with_present_keys(data: object) -> object:
 
 def check(scenario: Scenario) -> None:
     """Raise ``UsageError`` when a name is unknown or numbers contradict one another."""
-    choose(TARGETS, scenario.target)
+    _ = scenario.chosen_target
     choose(RUNTIMES, scenario.runtime)
     choose(WORKLOADS, scenario.workload.name)
     for kind in scenario.faults.kinds:
@@ -248,6 +256,7 @@ def override(
     scenario: Scenario,
     *,
     target: str | None = None,
+    target_options: Mapping[str, str] | None = None,
     runtime: str | None = None,
     brokers: int | None = None,
     time_limit_s: float | None = None,
@@ -256,7 +265,8 @@ def override(
 ) -> Scenario:
     """Return the scenario with the command line's values in place of the file's; raises ``UsageError``.
 
-    Properties of ``broker`` hold on every runtime.
+    Properties of ``broker`` hold on every runtime. Options of another target than the file's are dropped, and those of
+    the target that are left out get their defaults.
     """
     if brokers is not None and not 1 <= brokers <= MAX_BROKERS:
         raise UsageError(f"--brokers is {brokers}: allowed are 1 to {MAX_BROKERS}")
@@ -265,9 +275,12 @@ def override(
             f"--time-limit is {time_limit_s:g}: allowed are {MIN_TIME_LIMIT_S:g} to "
             f"{MAX_TIME_LIMIT_S:g} seconds"
         )
+    same_target = target in (None, scenario.target)
+    options = {**(scenario.target_options if same_target else {}), **(target_options or {})}
     changed = msgspec.structs.replace(
         scenario,
         target=scenario.target if target is None else target,
+        target_options=options,
         runtime=scenario.runtime if runtime is None else runtime,
         brokers=scenario.brokers if brokers is None else brokers,
         time_limit_s=scenario.time_limit_s if time_limit_s is None else time_limit_s,
@@ -280,4 +293,4 @@ def override(
         ),
     )
     check(changed)
-    return changed
+    return msgspec.structs.replace(changed, target_options=changed.chosen_target.options)

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol, Self
 
+from nemesis.history.sources import EventSource
 from nemesis.interfaces.links import Address
 from nemesis.interfaces.runtime import Missing
+from nemesis.support.errors import UsageError
+
+PLAINTEXT: Final = "PLAINTEXT"
+RUNTIME_PROPERTIES: Final = frozenset(
+    {
+        "broker.id",
+        "listeners",
+        "advertised.listeners",
+        "zookeeper.connect",
+        "log.dirs",
+        "trace.file",
+        "random.seed",
+    }
+)
+"""The runtime's to decide; a scenario that sets one is refused."""
 
 SEED_STRIDE = 1_000
 """Brokers of one run draw from different seeds, and so do equal brokers of neighbouring seeds."""
@@ -51,6 +67,23 @@ class Target(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def observes(self) -> frozenset[EventSource]:
+        """The sources of events that the target has; a property that needs another one is not observed."""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What a scenario and the command line choose of this target, by the names of the command line's options."""
+
+    def with_options(self, options: Mapping[str, str]) -> Self:
+        """Return the target with these options, the others as they are by default; raises ``UsageError``."""
+
+    def make_ready(self, say: Callable[[str], None]) -> None:
+        """Make what the target needs on this machine and the machine can keep; raises ``MissingRequirement``.
+
+        ``say`` is given a sentence about what takes long.
+        """
+
     def broker_properties(
         self, endpoint: BrokerEndpoint, properties: Mapping[str, object]
     ) -> dict[str, object]:
@@ -72,6 +105,31 @@ class Target(Protocol):
         ``python`` is the interpreter there. ``disk_commands`` is the directory of the commands of a disk that fails on
         command, for a broker that has no disk of its own.
         """
+
+
+def refuse_options(target: str, options: Mapping[str, str], allowed: Collection[str] = ()) -> None:
+    """Raise ``UsageError`` for an option that the target does not have."""
+    for name in options:
+        if name not in allowed:
+            raise UsageError(f"--{name}: the target {target} has no such option, leave it out")
+
+
+def refuse_runtime_properties(properties: Mapping[str, object]) -> None:
+    """Raise ``UsageError`` when a scenario sets a property that is the runtime's to decide."""
+    if taken := sorted(RUNTIME_PROPERTIES & properties.keys()):
+        raise UsageError(f"broker configuration: {taken[0]} is set by the runtime, leave it out")
+
+
+def listener_properties(
+    endpoint: BrokerEndpoint, properties: Mapping[str, object]
+) -> dict[str, object]:
+    """Return the listener for everybody, and the one for the controller alone if the scenario names one."""
+    bind, advertised = [f"{PLAINTEXT}://{endpoint.bind}"], [f"{PLAINTEXT}://{endpoint.advertised}"]
+    name = properties.get("control.plane.listener.name")
+    if isinstance(name, str):
+        bind.append(f"{name}://{endpoint.control_plane_bind}")
+        advertised.append(f"{name}://{endpoint.control_plane_advertised}")
+    return {"listeners": ",".join(bind), "advertised.listeners": ",".join(advertised)}
 
 
 def log_dirs_in(directory: Path, count: int) -> tuple[Path, ...]:

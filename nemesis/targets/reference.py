@@ -3,49 +3,52 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Self
 
+from nemesis.history.sources import ALL_SOURCES
 from nemesis.interfaces.brokers import AlterPartitionRequests
 from nemesis.interfaces.disks import LogTails
 from nemesis.interfaces.runtime import Missing
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.reference.kafka_config import ConfigError, KafkaConfig
-from nemesis.reference.model import PLAINTEXT
 from nemesis.support.errors import UsageError
-from nemesis.targets.base import BrokerEndpoint
-
-RUNTIME_PROPERTIES = frozenset(
-    {
-        "broker.id",
-        "listeners",
-        "advertised.listeners",
-        "zookeeper.connect",
-        "log.dirs",
-        "trace.file",
-        "random.seed",
-    }
+from nemesis.targets.base import (
+    BrokerEndpoint,
+    listener_properties,
+    refuse_options,
+    refuse_runtime_properties,
 )
-"""The runtime's to decide; a scenario that sets one is refused."""
 
 
 class ReferenceTarget:
     """Our own implementation of Kafka's controller and broker, correct or with one planted bug."""
 
     name = "reference"
+    observes = frozenset(ALL_SOURCES)
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {}
+
+    def with_options(self, options: Mapping[str, str]) -> Self:
+        """There is nothing to choose."""
+        refuse_options(self.name, options)
+        return self
+
+    def make_ready(self, say: Callable[[str], None]) -> None:
+        """It is part of nemesis."""
 
     def broker_properties(
         self, endpoint: BrokerEndpoint, properties: Mapping[str, object]
     ) -> dict[str, object]:
         """Return a validated configuration; raises ``UsageError`` naming the property that is wrong."""
-        if taken := sorted(RUNTIME_PROPERTIES & properties.keys()):
-            raise UsageError(
-                f"broker configuration: {taken[0]} is set by the runtime, leave it out"
-            )
+        refuse_runtime_properties(properties)
         all_properties: dict[str, object] = {
             **properties,
             "broker.id": endpoint.broker_id,
-            **_listeners(endpoint, properties),
+            **listener_properties(endpoint, properties),
             "zookeeper.connect": endpoint.zookeeper_connect,
             "log.dirs": [str(log_dir) for log_dir in endpoint.log_dirs],
             "trace.file": None if endpoint.trace_file is None else str(endpoint.trace_file),
@@ -84,13 +87,3 @@ class ReferenceTarget:
             options += ["--disk-commands", str(disk_commands)]
         module = "nemesis.runtimes.reference_launcher" if options else "nemesis.reference"
         return [python, "-m", module, str(config_file), *options]
-
-
-def _listeners(endpoint: BrokerEndpoint, properties: Mapping[str, object]) -> dict[str, object]:
-    """The listener for everybody, and the one for the controller alone if the scenario names one."""
-    bind, advertised = [f"{PLAINTEXT}://{endpoint.bind}"], [f"{PLAINTEXT}://{endpoint.advertised}"]
-    name = properties.get("control.plane.listener.name")
-    if isinstance(name, str):
-        bind.append(f"{name}://{endpoint.control_plane_bind}")
-        advertised.append(f"{name}://{endpoint.control_plane_advertised}")
-    return {"listeners": ",".join(bind), "advertised.listeners": ",".join(advertised)}

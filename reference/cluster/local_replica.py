@@ -269,6 +269,7 @@ def trace_log_loaded(tracer: Tracer, log: Log) -> None:
     tracer.event(
         Kind.LOG_LOADED,
         **_identity(log.topic_partition, log.topic_id),
+        log_dir=log.log_dir,
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,
         high_watermark=log.high_watermark,

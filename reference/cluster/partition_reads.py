@@ -19,7 +19,7 @@ from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.cluster.partition import Partition
 from nemesis.reference.cluster.replica import Replica
 from nemesis.reference.log.errors import OffsetOutOfRangeError
-from nemesis.reference.log.log import Log
+from nemesis.reference.log.log import Log, TimestampAndOffset
 from nemesis.reference.model import (
     CONSUMER_ID,
     DEBUGGING_CONSUMER_ID,
@@ -35,6 +35,8 @@ from nemesis.reference.model import (
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
+MAX_TIMESTAMP = -3
+"""The latest time of all records (KIP-734), which need not be the last one's."""
 EARLIEST_LOCAL_TIMESTAMP = -4
 
 
@@ -130,7 +132,7 @@ def list_offset(
         return ListOffsetsResult(
             ErrorCode.none, -1, log.log_start_offset, UNDEFINED_EPOCH if epoch is None else epoch
         )
-    record = log.offset_for_timestamp(timestamp) if timestamp >= 0 else None
+    record = _record_by_time(log, timestamp)
     if record is not None and record.offset < end_offset:
         return ListOffsetsResult(
             ErrorCode.none, record.timestamp, record.offset, record.leader_epoch
@@ -141,6 +143,12 @@ def list_offset(
             f"{partition.topic_partition}: high watermark is behind the leader epoch's start",
         )
     return ListOffsetsResult(ErrorCode.none)
+
+
+def _record_by_time(log: Log, timestamp: int) -> TimestampAndOffset | None:
+    if timestamp == MAX_TIMESTAMP:
+        return log.record_of_max_timestamp()
+    return log.offset_for_timestamp(timestamp) if timestamp >= 0 else None
 
 
 def _follower(partition: Partition, params: FetchParams, request: FetchPartitionRequest) -> Replica:

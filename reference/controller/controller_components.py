@@ -26,6 +26,7 @@ from nemesis.reference.controller.controller_channel_manager import (
 from nemesis.reference.controller.controller_context import ControllerContext
 from nemesis.reference.controller.controller_event_manager import ControllerEvent
 from nemesis.reference.controller.controller_events import (
+    AllocateProducerIds,
     AlterPartitionReceived,
     ApiPartitionReassignment,
     AutoPreferredReplicaLeaderElection,
@@ -54,6 +55,7 @@ from nemesis.reference.controller.isr_changes import IsrChanges
 from nemesis.reference.controller.log_dir_failures import LogDirFailures
 from nemesis.reference.controller.partition_reassignments import PartitionReassignments
 from nemesis.reference.controller.partition_state_machine import PartitionStateMachine
+from nemesis.reference.controller.producer_id_allocations import ProducerIdAllocations
 from nemesis.reference.controller.reassignment_phases import ReassignmentPhases
 from nemesis.reference.controller.replica_leader_elections import ReplicaLeaderElections
 from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
@@ -183,6 +185,7 @@ class ControllerComponents:
         self._auto_leader_rebalance = AutoLeaderRebalance(
             config, self.context, elections=self._replica_leader_elections, put=put
         )
+        self._producer_id_allocations = ProducerIdAllocations(self.context, zk_client.producer_ids)
         self._controlled_shutdowns = ControlledShutdowns(
             self.context,
             request_batch=self.request_batch,
@@ -232,6 +235,8 @@ class ControllerComponents:
                 await self._reassignments.process_isr_change(topic_partition)
             case ListPartitionReassignments():
                 self._reassignments.process_list(event)
+            case AllocateProducerIds():
+                await self._producer_id_allocations.process(event)
             case ControlledShutdown():
                 await self._controlled_shutdowns.process(event)
             case ReplicaLeaderElection():

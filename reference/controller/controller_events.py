@@ -13,6 +13,7 @@ from kio.schema.errors import ErrorCode
 
 from nemesis.reference.controller.alter_partition import AlterPartitionAnswer, AlterPartitionItem
 from nemesis.reference.model import ApiError, TopicPartition
+from nemesis.reference.zk.producer_id_block import ProducerIdsBlock
 from nemesis.reference.zk.zk_data import ReplicaAssignment
 
 Answer = TypeVar("Answer")
@@ -176,6 +177,22 @@ class AlterPartitionReceived(RequestEvent[AlterPartitionResult]):
     @property
     def refusal(self) -> AlterPartitionResult:
         return ErrorCode.not_controller, []
+
+
+AllocateProducerIdsResult = ProducerIdsBlock | ErrorCode
+"""The block, which is that broker's alone, or why it gets none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllocateProducerIds(RequestEvent[AllocateProducerIdsResult]):
+    """A broker asks for a block of producer ids."""
+
+    broker_id: int
+    broker_epoch: int
+
+    @property
+    def refusal(self) -> AllocateProducerIdsResult:
+        return ErrorCode.not_controller
 
 
 AlterReassignmentsResult = tuple[ErrorCode, Mapping[TopicPartition, ApiError]]

@@ -29,6 +29,8 @@ from nemesis.reference.controller.controller_event_manager import (
     ControllerEventManager,
 )
 from nemesis.reference.controller.controller_events import (
+    AllocateProducerIds,
+    AllocateProducerIdsResult,
     AlterPartitionReceived,
     AlterPartitionResult,
     Answer,
@@ -136,6 +138,12 @@ class KafkaController:
     ) -> AlterPartitionResult:
         """Answer an AlterPartition request: its own error, then one answer per partition in their order."""
         return await self.ask(AlterPartitionReceived(broker_id, broker_epoch, tuple(partitions)))
+
+    async def allocate_producer_ids(
+        self, broker_id: int, broker_epoch: int
+    ) -> AllocateProducerIdsResult:
+        """Answer an AllocateProducerIds request: a block for that broker alone, or an error."""
+        return await self.ask(AllocateProducerIds(broker_id, broker_epoch))
 
     async def ask(self, request: RequestEvent[Answer]) -> Answer:
         """Queue what a client or broker asks of the controller; returns its answer, or its refusal."""

@@ -53,6 +53,7 @@ from nemesis.reference.protocol.record_batch import (
     iter_batches,
     verify_crc,
 )
+from nemesis.reference.protocol.records import read_records
 
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 
@@ -307,6 +308,26 @@ class Log(LocalLog):
                         header.partition_leader_epoch,
                     )
         return None
+
+    def record_of_max_timestamp(self) -> TimestampAndOffset | None:
+        """Return the first record with the latest time of all; None when no record has a time. Unpacks its batch.
+
+        Raises ``CorruptRecordError`` when the records of that batch cannot be read.
+        """
+        with self._storage_errors("searching"):
+            segment = max(self._segments, key=lambda segment: segment.max_timestamp)
+            batch = segment.batch_of_max_timestamp()
+        if batch is None:
+            return None
+        (header,) = iter_batches(batch)
+        records = (
+            record
+            for record in read_records(batch, header)
+            if record.timestamp == header.max_timestamp
+        )
+        if (record := next(records, None)) is None:
+            return None
+        return TimestampAndOffset(record.timestamp, record.offset, header.partition_leader_epoch)
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Remove every record; what is appended next has this offset.

@@ -25,6 +25,10 @@ _DECIMAL: Final = re.compile(
     r"[+-]?([0-9]{1,19}(\.[0-9]{0,19})?|\.[0-9]{1,19})([eE][+-]?[0-9]{1,3})?"
 )
 _MAX_INT: Final = 2**31 - 1
+_THROTTLED_REPLICAS: Final = frozenset(
+    {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
+)
+"""What ``kafka-reassign-partitions --throttle`` sets first."""
 _BOOLEANS: Final = MappingProxyType({"true": True, "false": False})
 
 Value = bool | int | float | tuple[str, ...]
@@ -327,7 +331,8 @@ def key_of(name: str) -> ConfigKey:
     """Return the setting; raises ``UnknownConfigError``."""
     key = TOPIC_CONFIGS.get(name)
     if key is None:
-        raise UnknownConfigError(f"Unknown topic config name: {name}")
+        hint = " (replication is not throttled here)" if name in _THROTTLED_REPLICAS else ""
+        raise UnknownConfigError(f"Unknown topic config name: {name}{hint}")
     return key
 
 

@@ -332,6 +332,7 @@ class LogManager:
                 work(directory)
             except KafkaStorageError as error:
                 _logger.error("log directory %s goes offline: %s", log_dir, error)
+                self._tracer.event(Kind.LOG_DIR_FAILED, log_dir=log_dir, error=str(error))
                 directory.forget_logs()
                 del self._directories[log_dir]
 

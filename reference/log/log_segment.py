@@ -217,6 +217,15 @@ class LogSegment:
                 return header
         return None
 
+    def batch_of_max_timestamp(self) -> bytes | None:
+        """Return the first batch with the latest time of the segment; None when no record has a time."""
+        if self.max_timestamp < 0:
+            return None
+        header = self.first_batch_from_timestamp(self.max_timestamp, self.base_offset)
+        if header is None:
+            return None
+        return self._files.read(self._path, header.position, header.size_in_bytes)
+
     def batches_from(self, position: int) -> Iterator[RecordBatchHeader]:
         """Yield the headers of the batches from the one that starts there on; ``position`` is that in the file."""
         return self._records.batches(position, self.size)

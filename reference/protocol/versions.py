@@ -41,6 +41,7 @@ class ApiKey(IntEnum):
     INCREMENTAL_ALTER_CONFIGS = 44
     ALTER_PARTITION = 56
     DESCRIBE_CLUSTER = 60
+    ALLOCATE_PRODUCER_IDS = 67
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ OFFERED = MappingProxyType(
         ApiKey.INCREMENTAL_ALTER_CONFIGS: VersionRange(0, 1),
         ApiKey.ALTER_PARTITION: VersionRange(0, 3),
         ApiKey.DESCRIBE_CLUSTER: VersionRange(0, 1),
+        ApiKey.ALLOCATE_PRODUCER_IDS: VersionRange(0, 0),
     }
 )
 

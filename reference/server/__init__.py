@@ -5,7 +5,7 @@
 * ``kafka_apis``, ``connection``; package ``apis``   which request goes where, and what it is answered
 * ``replica_manager``   the hosted partitions and the control requests; its parts are ``hosted_partitions``,
   ``replica_roles``, ``replica_fetching``, ``storage_failures``, ``record_appends``, ``record_fetches``,
-  ``offset_lookups``, ``record_deletions``
+  ``offset_lookups``, ``record_deletions``; ``control_traces`` records the answers to control requests
 * ``kafka_request_handler``   the tasks that take requests from the queue
 * ``abstract_fetcher_manager``, ``replica_fetcher_manager``, ``replica_fetcher_thread``,
   ``remote_leader_end_point``   following leaders;

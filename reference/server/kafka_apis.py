@@ -21,6 +21,7 @@ from nemesis.reference.server.apis.log_dirs import LogDirApis
 from nemesis.reference.server.apis.metadata import MetadataApis
 from nemesis.reference.server.apis.offsets import OffsetApis
 from nemesis.reference.server.apis.produce import ProduceApis
+from nemesis.reference.server.apis.producer_id_blocks import ProducerIdBlockApis
 from nemesis.reference.server.apis.producers import ProducerApis
 from nemesis.reference.server.apis.reassignments import ReassignmentApis
 from nemesis.reference.server.apis.records import RecordApis
@@ -45,6 +46,7 @@ _WAITING: Final = frozenset(
         ApiKey.ELECT_LEADERS,
         ApiKey.ALTER_PARTITION,
         ApiKey.INIT_PRODUCER_ID,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
     }
 )
 
@@ -67,6 +69,7 @@ class KafkaApis:
         reassignments: ReassignmentApis,
         elections: ElectionApis,
         producers: ProducerApis,
+        producer_id_blocks: ProducerIdBlockApis,
         log_dirs: LogDirApis,
     ) -> None:
         self._handlers_of_listener: dict[int, Callable[[Any, str], Any | Later]] = {
@@ -101,6 +104,7 @@ class KafkaApis:
             ApiKey.ELECT_LEADERS: elections.handle_elect_leaders,
             ApiKey.INIT_PRODUCER_ID: producers.handle_init_producer_id,
             ApiKey.ALTER_PARTITION: alter_partitions.handle_alter_partition,
+            ApiKey.ALLOCATE_PRODUCER_IDS: producer_id_blocks.handle_allocate_producer_ids,
         }
 
     def waits(self, request: Request) -> bool:

@@ -38,6 +38,7 @@ from nemesis.reference.server.apis.log_dirs import LogDirApis
 from nemesis.reference.server.apis.metadata import MetadataApis
 from nemesis.reference.server.apis.offsets import OffsetApis
 from nemesis.reference.server.apis.produce import ProduceApis
+from nemesis.reference.server.apis.producer_id_blocks import ProducerIdBlockApis
 from nemesis.reference.server.apis.producers import ProducerApis
 from nemesis.reference.server.apis.reassignments import ReassignmentApis
 from nemesis.reference.server.apis.records import RecordApis
@@ -316,6 +317,7 @@ class KafkaServer:
             producers=ProducerApis(
                 ZkProducerIdManager(self._config.broker_id, self._zk_client.producer_ids)
             ),
+            producer_id_blocks=ProducerIdBlockApis(self.controller),
             elections=ElectionApis(
                 self.controller, self.metadata_cache, self.replica_manager.delayed_elections
             ),

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.cluster.partition import Partition
 from nemesis.reference.cluster.partition_reads import last_offset_for_leader_epoch, list_offset
-from nemesis.reference.log.errors import KafkaStorageError, LogError
+from nemesis.reference.log.errors import KafkaStorageError, LogError, RecordError
 from nemesis.reference.model import (
     UNDEFINED_EPOCH,
     UNDEFINED_OFFSET,
@@ -47,7 +47,7 @@ class OffsetLookups:
         except KafkaStorageError as error:
             self._note_storage_error(error)
             return ListOffsetsResult(error.error_code)
-        except LogError as error:
+        except (LogError, RecordError) as error:
             return ListOffsetsResult(error.error_code)
 
     def end_offset_for_epoch(

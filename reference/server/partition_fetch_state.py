@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v15.request import FetchPartition
 
 from nemesis.reference.cluster.partition import Partition
@@ -28,6 +29,8 @@ class PartitionFetchState:
     is_out_of_range: bool = False
     """The leader has yet to be asked where its log starts and ends; until then nothing is fetched."""
     delayed_until: float = 0.0
+    last_error: ErrorCode = ErrorCode.none
+    """What the leader answered last; traced when it changes."""
     asked: FetchPartition | None = None
     """What was asked last; asked again for as long as the log stays as it is."""
     key: FetchKey = field(init=False)

@@ -35,6 +35,7 @@ from nemesis.reference.server.fetch_session_handler import FetchKey
 from nemesis.reference.server.offset_truncation import offset_truncation_state
 from nemesis.reference.server.partition_fetch_state import PartitionFetchState
 from nemesis.reference.server.remote_leader_end_point import RemoteLeaderEndPoint
+from nemesis.reference.trace import Kind
 
 _logger = logging.getLogger(__name__)
 
@@ -129,6 +130,9 @@ class ReplicaFetcherThread:
             await conversation
         except NetworkError as error:
             _logger.info("fetching from broker %d: %s", self.leader.id, error)
+            for state in due.values():
+                if self._states.get(state.topic_partition) is state:
+                    self._note(state, ErrorCode.network_exception)
             self._delay(due.values())
         except Exception:
             # A bug of ours; without this task the broker would look alive and follow nobody.
@@ -177,6 +181,7 @@ class ReplicaFetcherThread:
         topic_partition = state.topic_partition
         if self._states.get(topic_partition) is not state:
             return
+        self._note(state, error)
         if error is ErrorCode.fenced_leader_epoch:
             # Only a LeaderAndIsr with the newer epoch can help; it brings a new state.
             _logger.info("%s: epoch %d is fenced", topic_partition, state.leader_epoch)
@@ -201,6 +206,17 @@ class ReplicaFetcherThread:
             # A bug of ours: the other partitions of the answer must not suffer from it.
             _logger.exception("%s: applying the leader's answer failed", topic_partition)
             self._delay([state])
+
+    def _note(self, state: PartitionFetchState, error: ErrorCode) -> None:
+        """Record what the leader answers for a partition, if it is another error than before."""
+        if error is not state.last_error:
+            state.last_error = error
+            state.partition.trace(
+                Kind.FETCH_ANSWERED,
+                peer=self.leader.id,
+                leader_epoch=state.leader_epoch,
+                error=error.name.upper(),
+            )
 
     def _take_in(self, state: PartitionFetchState, data: PartitionData) -> None:
         diverging = data.diverging_epoch

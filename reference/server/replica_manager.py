@@ -37,6 +37,11 @@ from nemesis.reference.model import (
 )
 from nemesis.reference.server.alter_partition_manager import AlterPartitionManager
 from nemesis.reference.server.connection import ConnectionFactory, connection_factory
+from nemesis.reference.server.control_traces import (
+    trace_metadata,
+    trace_roles_answered,
+    trace_stops_answered,
+)
 from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.server.hosted_partitions import HostedPartitions
 from nemesis.reference.server.kafka_scheduler import KafkaScheduler
@@ -92,6 +97,7 @@ class ReplicaManager:
             on_future_log_error=self._handle_future_log_error,
         )
         self.storage_failures = StorageFailures(
+            tracer=tracer,
             hosted=self.hosted,
             log_manager=log_manager,
             fetching=self.fetching,
@@ -239,7 +245,9 @@ class ReplicaManager:
         error = self._admit("LeaderAndIsr", controller_id, controller_epoch, broker_epoch)
         if error is not ErrorCode.none:
             return error, {}
-        return ErrorCode.none, self._roles.take_roles(states, live_leaders)
+        answers = self._roles.take_roles(states, live_leaders, broker_epoch=broker_epoch)
+        trace_roles_answered(self._tracer, states, answers)
+        return ErrorCode.none, answers
 
     def stop_replicas(
         self,
@@ -252,7 +260,9 @@ class ReplicaManager:
         error = self._admit("StopReplica", controller_id, controller_epoch, broker_epoch)
         if error is not ErrorCode.none:
             return error, {}
-        return ErrorCode.none, self._roles.stop(states)
+        answers = self._roles.stop(states)
+        trace_stops_answered(self._tracer, states, answers)
+        return ErrorCode.none, answers
 
     def maybe_update_metadata_cache(
         self,
@@ -267,39 +277,17 @@ class ReplicaManager:
         if error is ErrorCode.none:
             before = self._metadata_cache.snapshot.topics
             self._metadata_cache.update(controller_id, controller_epoch, live_brokers, partitions)
-            self._tracer.event(
-                Kind.METADATA_UPDATED,
-                controller_epoch=controller_epoch,
-                peer=controller_id,
-                count=len(partitions),
+            trace_metadata(
+                self._tracer,
+                (controller_id, controller_epoch),
+                live_brokers,
+                partitions,
+                before,
+                self._metadata_cache.snapshot.topics,
             )
-            self._trace_changes(before, partitions)
             for state in partitions:
                 self.delayed_elections.check_and_complete(state.topic_partition)
         return error
-
-    def _trace_changes(
-        self,
-        before: Mapping[str, Mapping[int, UpdateMetadataPartitionState]],
-        partitions: Sequence[UpdateMetadataPartitionState],
-    ) -> None:
-        """Record what the cache has now of those partitions of a request of which it had something else before."""
-        after = self._metadata_cache.snapshot.topics
-        for topic_partition in dict.fromkeys(state.topic_partition for state in partitions):
-            topic, partition = topic_partition.topic, topic_partition.partition
-            known = after.get(topic, {}).get(partition)
-            if known is None or known == before.get(topic, {}).get(partition):
-                continue
-            self._tracer.event(
-                Kind.PARTITION_METADATA,
-                topic=topic,
-                topic_id=None if known.topic_id is None else str(known.topic_id),
-                partition=partition,
-                leader=known.leader,
-                leader_epoch=known.leader_epoch,
-                partition_epoch=known.partition_epoch,
-                controller_epoch=known.controller_epoch,
-            )
 
     def _admit(
         self, api: str, controller_id: int, controller_epoch: int, broker_epoch: int

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -39,6 +40,8 @@ from nemesis.reference.trace import Kind, Tracer
 _logger = logging.getLogger(__name__)
 
 _Answers = dict[TopicPartition, ErrorCode]
+_CONSISTENT = (ErrorCode.none, ErrorCode.stale_controller_epoch)
+"""Answers to a request that names the topic of which the replica is."""
 
 
 class ReplicaRoles:
@@ -72,18 +75,26 @@ class ReplicaRoles:
         self._on_progress = on_progress
         self._removed: dict[tuple[UUID, int], int] = {}
         """Topic id and partition of replicas that were taken away → the leader epoch in which they were."""
+        self._named_in: dict[TopicPartition, int] = {}
+        """The latest broker epoch in which a LeaderAndIsr named the served replica of the topic."""
         self._clock = asyncio.get_running_loop().time
 
     def take_roles(
         self,
         states: Sequence[LeaderAndIsrPartitionState],
         live_leaders: Sequence[BrokerEndPoint],
+        *,
+        broker_epoch: int,
     ) -> _Answers:
-        """Lead and follow as the states say; returns the answer of each partition."""
+        """Lead and follow as the states say; returns the answer of each partition.
+
+        ``broker_epoch`` is the registration of this broker to which the request was sent.
+        """
         answers: _Answers = {}
         to_lead: dict[TopicPartition, LeaderAndIsrPartitionState] = {}
         to_follow: dict[TopicPartition, LeaderAndIsrPartitionState] = {}
         for state in states:
+            self._give_way(state, broker_epoch)
             refusal = self._refusal(state)
             answers[state.topic_partition] = refusal or ErrorCode.none
             if refusal is None:
@@ -93,6 +104,10 @@ class ReplicaRoles:
         answers |= self._make_followers(
             to_follow.values(), {leader.id: leader for leader in live_leaders}
         )
+        for topic_partition, error in answers.items():
+            if error in _CONSISTENT:
+                named_in = self._named_in.get(topic_partition, broker_epoch)
+                self._named_in[topic_partition] = max(broker_epoch, named_in)
         self._maybe_add_log_dir_fetchers(answers)
         self._fetching.shutdown_idle_threads()
         return answers
@@ -174,6 +189,27 @@ class ReplicaRoles:
         self._fetching.shutdown_idle_threads()
         return answers
 
+    def _give_way(self, state: LeaderAndIsrPartitionState, broker_epoch: int) -> None:
+        """Delete the replica of an earlier topic of the name, of which this broker has none any more.
+
+        A reassignment took the replica away while this broker was cut off; so no StopReplica comes. That the request is
+        not a late one about an even earlier topic follows from one of two facts: the deletion of the served replica's
+        topic was announced; or the request was sent to a later registration of this broker than all those that named
+        that topic. Then its controller has read ZooKeeper since, and a deposed one was refused before.
+        """
+        topic_partition = state.topic_partition
+        hosted = self._hosted.partitions.get(topic_partition)
+        if hosted is None or not _is_inconsistent(hosted, state):
+            return
+        is_deleted = partial(self._metadata_cache.is_deleted, partition=topic_partition.partition)
+        is_over = is_deleted(hosted.topic_id) or broker_epoch > self._named_in.get(
+            topic_partition, broker_epoch
+        )
+        if is_over and not is_deleted(state.topic_id):
+            self._fetching.stop(topic_partition)
+            self._delete(topic_partition, hosted.topic_id)
+            self._on_progress(topic_partition)
+
     def _refusal(self, state: LeaderAndIsrPartitionState) -> ErrorCode | None:
         topic_partition = state.topic_partition
         if topic_partition in self._hosted.offline:
@@ -223,23 +259,29 @@ class ReplicaRoles:
             return ErrorCode.fenced_leader_epoch
         self._fetching.stop(topic_partition)
         if state.delete_partition:
-            # Whoever is killed right after the deletion cannot tell of it any more.
-            self._trace_stopped(topic_partition, topic_id, "deleting")
-            self._hosted.partitions.pop(topic_partition, None)
-            if partition is not None:
-                partition.delete()
-            try:
-                self._log_manager.delete_log(topic_partition)
-            except KafkaStorageError as error:
-                self._on_storage_error(topic_partition, error)
+            if not self._delete(topic_partition, topic_id):
                 return ErrorCode.kafka_storage_error
             if topic_id is not None and state.leader_epoch >= 0:
                 self._removed[topic_id, topic_partition.partition] = state.leader_epoch
+        else:
+            self._trace_stopped(topic_partition, topic_id, "stop")
         self._on_progress(topic_partition)
-        self._trace_stopped(
-            topic_partition, topic_id, "delete" if state.delete_partition else "stop"
-        )
         return ErrorCode.none
+
+    def _delete(self, topic_partition: TopicPartition, topic_id: UUID | None) -> bool:
+        """Delete a replica and its log; return whether the disk did it."""
+        # A broker that is killed right after the deletion cannot record it any more.
+        self._trace_stopped(topic_partition, topic_id, "deleting")
+        partition = self._hosted.partitions.pop(topic_partition, None)
+        if partition is not None:
+            partition.delete()
+        try:
+            self._log_manager.delete_log(topic_partition)
+        except KafkaStorageError as error:
+            self._on_storage_error(topic_partition, error)
+            return False
+        self._trace_stopped(topic_partition, topic_id, "delete")
+        return True
 
     def _trace_stopped(
         self, topic_partition: TopicPartition, topic_id: UUID | None, step: str

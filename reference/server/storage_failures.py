@@ -2,7 +2,7 @@
 
 A log whose medium fails goes offline at once. Every other log of its directory follows as soon as the request that met
 the failure is done, as with Kafka's LogDirFailureHandler (KIP-112). A replica that was moving to that directory stays
-where it is.
+where it is. The first failure of each directory is traced before anything follows from it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from nemesis.reference.log.log_manager import LogManager
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.server.hosted_partitions import HostedPartitions
 from nemesis.reference.server.replica_fetching import ReplicaFetching
+from nemesis.reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
 
@@ -26,17 +27,20 @@ class StorageFailures:
     def __init__(
         self,
         *,
+        tracer: Tracer,
         hosted: HostedPartitions,
         log_manager: LogManager,
         fetching: ReplicaFetching,
         on_log_dir_failure: Callable[[], None],
     ) -> None:
+        self._tracer = tracer
         self._hosted = hosted
         self._log_manager = log_manager
         self._fetching = fetching
         self._on_log_dir_failure = on_log_dir_failure
         self.all_log_dirs_failed = asyncio.Event()
         """Set when no log directory is left: the broker has to halt."""
+        self._failed: set[str] = set()
 
     def handle(self, topic_partition: TopicPartition, error: KafkaStorageError) -> None:
         """Stop serving a replica whose log failed, and handle the failure of its log directory."""
@@ -62,7 +66,13 @@ class StorageFailures:
     def note(self, error: KafkaStorageError) -> None:
         """Take the log directory offline if its medium failed, once the running callback is done."""
         if error.failed_log_dir is not None:
+            self._trace(error.failed_log_dir, error)
             asyncio.get_running_loop().call_soon(self._handle_log_dir_failure, error.failed_log_dir)
+
+    def _trace(self, log_dir: str, error: KafkaStorageError) -> None:
+        if log_dir not in self._failed:
+            self._failed.add(log_dir)
+            self._tracer.event(Kind.LOG_DIR_FAILED, log_dir=log_dir, error=str(error))
 
     def _handle_log_dir_failure(self, log_dir: str) -> None:
         for topic_partition in self._log_manager.handle_log_dir_failure(log_dir):

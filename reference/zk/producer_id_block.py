@@ -2,12 +2,14 @@
 
 A broker takes the next block by writing it over the last one, provided that nobody has meanwhile. A write whose reply
 was lost is recognised by what the znode then holds: it names the broker, and a broker takes one block at a time.
+The controller takes blocks for brokers that ask it (AllocateProducerIds) in the same way, but recognises nothing.
 
 Source: kafka's ZkProducerIdManager and ProducerIdBlockZNode of Kafka 3.9.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from nemesis.reference.zk import znode_json
@@ -29,6 +31,10 @@ class ProducerIdsBlock(NamedTuple):
     broker_id: int
     first_producer_id: int
     last_producer_id: int
+
+    @property
+    def size(self) -> int:
+        return self.last_producer_id - self.first_producer_id + 1
 
 
 class ProducerIdsExhaustedError(Exception):
@@ -74,14 +80,34 @@ class ProducerIdBlockZnode:
         somebody has deleted the znode, which every broker makes sure of when it starts.
         """
 
-        async def take() -> ProducerIdsBlock:
-            while True:
-                data, stat = await self._session.get(PRODUCER_ID_BLOCK)
-                block = _next_block(broker_id, data)
-                if await self.conditional_update(block, stat.version):
-                    return block
+        return await self._session.retry_across_sessions(
+            lambda: self._take(broker_id, self.conditional_update)
+        )
 
-        return await self._session.retry_across_sessions(take)
+    async def allocate(self, broker_id: int) -> ProducerIdsBlock:
+        """Take the next block for another broker, as the controller; it is given out once.
+
+        After a lost reply the block is left out: a later controller may have written the same one for that broker.
+        Raises as above, and ``SessionExpiredError``: the controller's office ends with its session.
+        """
+        return await self._take(broker_id, self._compare_and_set)
+
+    async def _take(
+        self, broker_id: int, write: Callable[[ProducerIdsBlock, int], Awaitable[bool]]
+    ) -> ProducerIdsBlock:
+        while True:
+            data, stat = await self._session.get(PRODUCER_ID_BLOCK)
+            block = _next_block(broker_id, data)
+            if await write(block, stat.version):
+                return block
+
+    async def _compare_and_set(self, block: ProducerIdsBlock, version: int) -> bool:
+        data = encode_producer_id_block(block)
+        try:
+            await self._session.set_data(PRODUCER_ID_BLOCK, data, version)
+        except BadVersionError:
+            return False
+        return True
 
     async def conditional_update(self, block: ProducerIdsBlock, version: int) -> bool:
         """Write the block over that version; return whether it is there, and so is ours."""

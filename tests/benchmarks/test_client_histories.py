@@ -52,7 +52,7 @@ def test_nothing_is_found_in_a_history_that_is_right(parts: list[Part]) -> None:
 
 @pytest.mark.parametrize("name", CLIENT_ANOMALIES)
 def test_each_anomaly_is_named(name: str) -> None:
-    history, [injected] = in_memory(SMALL, [Anomaly(name, 0, 1_234)], [CLIENTS])
+    history, [injected] = in_memory(SMALL, [Anomaly(name, 0, 1_234)], [BROKERS, CLIENTS])
     partitioned = judged(history, PartitionedClientLog(), 700)
     assert partitioned == judged(history, Walked(), 700)
     (result,) = [result_ for result_ in partitioned if result_.property == injected.property]

@@ -11,7 +11,10 @@ from typing import Any
 import msgspec
 
 from nemesis.checkers.breaks.client_offsets import answered
+from nemesis.checkers.breaks.clients import missed, returned_nothing
 from nemesis.checkers.breaks.events import TP, append, broker, truncate
+from nemesis.checkers.breaks.late_recovery import measured
+from nemesis.checkers.breaks.offsets_at_rest import waits
 from nemesis.history.events import Event
 
 Choose = Callable[[Sequence[int]], int]
@@ -257,6 +260,24 @@ def loses_the_tail(events: list[Event], choose: Choose) -> list[Event] | None:
     ]
 
 
+def withholds_a_record(events: list[Event], choose: Choose) -> list[Event] | None:
+    """The final reads ask twice for an acknowledged record, and are answered that nothing is there."""
+    sends = _places(events, "ok", f="send", acks=-1)
+    if not sends:
+        return None
+    withheld = events[choose(sends)].offset or 0
+    index, now = _final_poll(events), _end(events)
+    offsets, values = (events[index].offsets or [])[:withheld], events[index].values or []
+    read = change(events[index], offsets=offsets, values=values[:withheld])
+    about: dict[str, Any] = {"position": withheld, "mark": withheld + 1}
+    return [
+        *(event for event in _with(events, index, read) if event.kind != "final-read"),
+        *returned_nothing(now, **about),
+        *returned_nothing(now + 2, **about),
+        missed(now + 4, **about),
+    ]
+
+
 def reads_a_failed_send(events: list[Event], choose: Choose) -> list[Event] | None:
     index = choose(_places(events, "ok", f="send"))
     return _with(events, index, change(events[index], kind="fail", offset=None))
@@ -357,6 +378,21 @@ def takes_in_a_replica_that_lags(events: list[Event], choose: Choose) -> list[Ev
     )
     follows = broker(now + 1, member, "become-follower", **epoch | {"log_end_offset": 0}, **TP)
     return [*events, change(led, time=now, seq=now, isr=[led.node], **epoch), follows, proposed]
+
+
+def _answers_for_more(events: list[Event], choose: Choose, api: str) -> list[Event]:
+    answers = _places(events, "control-request-answered", api=api)
+    index = choose([number for number in answers if events[number].leader != -1])
+    answer = events[index]
+    return _with(events, index, change(answer, leader_epoch=(answer.leader_epoch or 0) + 100))
+
+
+def answers_for_a_newer_role(events: list[Event], choose: Choose) -> list[Event] | None:
+    return _answers_for_more(events, choose, "LeaderAndIsr")
+
+
+def answers_for_newer_metadata(events: list[Event], choose: Choose) -> list[Event] | None:
+    return _answers_for_more(events, choose, "UpdateMetadata")
 
 
 def answers_less_than_before(events: list[Event], choose: Choose) -> list[Event] | None:
@@ -462,6 +498,28 @@ def raises_an_exception(events: list[Event], choose: Choose) -> list[Event] | No
     return [*events, change(raised, seq=appended.seq + 1)]
 
 
+def answers_a_high_watermark_behind_its_end(
+    events: list[Event], choose: Choose
+) -> list[Event] | None:
+    index = choose(_places(events, "replica-offsets"))
+    end = events[index].log_end_offset or 0
+    return _with(events, index, change(events[index], high_watermark=end + 1))
+
+
+def keeps_an_old_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
+    followers = [
+        index
+        for index in _places(events, "replica-offsets")
+        if events[index].node != events[index].leader and (events[index].high_watermark or 0) > 0
+    ]
+    if not followers:
+        return None
+    index = choose(followers)
+    fallen = change(events[index], high_watermark=(events[index].high_watermark or 0) - 1)
+    # The run states how long replicas may take, and that the machine was not late.
+    return [*waits(), *_with(events, index, fallen), *measured(_end(events))]
+
+
 ANOMALIES: dict[str, list[Spoil]] = {
     "single-controller": [acts_in_anothers_epoch],
     "controller-epoch-grows": [epoch_leaps],
@@ -483,16 +541,19 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "leader-keeps-log": [cuts_its_log_as_leader],
     "hw-within-log": [opens_a_log_with_a_mark_behind_its_end],
     "metadata-never-back": [knows_an_older_epoch_again],
+    "control-requests-applied": [answers_for_a_newer_role, answers_for_newer_metadata],
     "min-isr-behind-ack": [acknowledges_alone],
     "client-offsets-grow": [answers_less_than_before],
     "log-matching": [tears_a_batch],
     "final-logs": [stores_other_bytes, stores_a_hole, stores_less_than_it_said],
+    "offsets-at-rest": [answers_a_high_watermark_behind_its_end, keeps_an_old_high_watermark],
     "leader-completeness": [
         elects_a_leader_without_records,
         elects_a_leader_with_other_records,
     ],
     "lost-write": [loses_a_record],
     "unseen": [loses_a_record, loses_the_tail],
+    "withheld": [withholds_a_record],
     "stale-read-above-hw": [reads_above_the_high_watermark, reads_before_the_commit],
     "inconsistent-offset": [loses_a_record],
     "dirty-read": [reads_a_failed_send],

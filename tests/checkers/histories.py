@@ -16,12 +16,18 @@ from nemesis.checkers.framework.segment import PROOF_ROW
 from nemesis.history.events import Event
 from nemesis.history.memory import MemoryRowGroup
 from nemesis.history.schema import ordered, table
+from nemesis.history.sources import EventSource
 
 
 def promised(name: str, check: type[Check]) -> Property:
     """Return a made-up property that the check of a test decides."""
     return Property(
-        name=name, promise="It holds.", unknown="Nothing happened.", source="A test.", check=check
+        name=name,
+        promise="It holds.",
+        unknown="Nothing happened.",
+        source="A test.",
+        check=check,
+        decided_from=frozenset(EventSource),
     )
 
 

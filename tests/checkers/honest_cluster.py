@@ -286,6 +286,7 @@ class HonestCluster:
         )
         if error != "NONE":
             return
+        self._update_metadata(broker, sequence)
         broker.controller_epoch = sequence.controller_epoch
         if (sequence.leader_epoch, sequence.partition_epoch) <= (
             broker.leader_epoch,
@@ -293,6 +294,23 @@ class HonestCluster:
         ):
             return
         self._follow_order(broker, sequence)
+        self._answer(broker, "UpdateMetadata", sequence)
+        self._answer(broker, "LeaderAndIsr", sequence)
+
+    def _update_metadata(self, broker: Broker, sequence: Order) -> None:
+        about = {"peer": sequence.controller, "controller_epoch": sequence.controller_epoch}
+        self._trace(broker, "metadata-updated", count=1, live=list(NODES), **about)
+
+    def _answer(self, broker: Broker, api: str, sequence: Order) -> None:
+        self._trace(
+            broker,
+            "control-request-answered",
+            api=api,
+            leader=sequence.leader,
+            leader_epoch=sequence.leader_epoch,
+            partition_epoch=sequence.partition_epoch,
+            error="NONE",
+        )
 
     def _follow_order(self, broker: Broker, sequence: Order) -> None:
         newer = sequence.leader_epoch > broker.leader_epoch
@@ -594,16 +612,49 @@ class HonestCluster:
         self._client("final-0", "invoke", **operation)
         values = [leader.log[offset][1] for offset in offsets]
         mark = leader.high_watermark
-        about = {"offsets": offsets, "values": values, "high_watermark": mark, "node": leader.node}
-        self._client("final-0", "ok", **operation, **about)
+        stated = {"high_watermark": mark, "log_start_offset": 0, "node": leader.node}
+        last = {"last_offset": mark - 1} if mark else {}
+        self._client("final-0", "ok", **operation, offsets=offsets, values=values, **stated, **last)
+        self._find_end(leader, mark, stated)
         self._client("final-0", "final-read", offset=mark, high_watermark=mark, error="NONE")
         self._look("zookeeper", None, replicas=list(NODES), isr=list(NODES))
         for node in NODES:
             self._look("metadata", node, replicas=list(NODES), isr=list(NODES))
             self._look("logs", node)
         for broker in self.brokers.values():
+            self._answer_at_rest(broker)
+        for broker in self.brokers.values():
             self._store(broker)
         return self.events
+
+    def _find_end(self, leader: Broker, mark: int, stated: dict[str, int]) -> None:
+        """The final reader finds nothing behind the high watermark, and that the log ends there."""
+        for f, asked, answer in (
+            ("poll", {"offset": mark}, {"offsets": [], "values": [], **stated}),
+            ("latest-offset", {"node": leader.node}, {"offset": mark}),
+        ):
+            self.ops += 1
+            operation = {"op": self.ops, "f": f, **asked}
+            self._client("final-0", "invoke", **operation)
+            self._client("final-0", "ok", **operation | answer)
+
+    def _answer_at_rest(self, broker: Broker) -> None:
+        """What a replica says of its log when the harness asks at the end, and nothing has changed for long."""
+        assert self.committed is not None
+        self._client(
+            "harness",
+            "replica-offsets",
+            node=broker.node,
+            leader=self.committed.leader,
+            leader_epoch=self.committed.leader_epoch,
+            replicas=list(NODES),
+            isr=list(self.committed.isr),
+            log_start_offset=0,
+            high_watermark=broker.high_watermark,
+            log_end_offset=len(broker.log),
+            duration_ms=1_000,
+            error="NONE",
+        )
 
     def _store(self, broker: Broker) -> None:
         """What its files have."""
@@ -664,5 +715,6 @@ _CLUSTER_WIDE = frozenset(
         "controller-elected",
         "control-request-sent",
         "control-request-handled",
+        "metadata-updated",
     }
 )

@@ -26,10 +26,13 @@ WEIGHTED = (
 NOT_IN_THE_MODEL = frozenset(
     {
         *("convergence", "late-recovery", "fault-effect", "office-kept"),
-        *("dead-brokers-replaced", "elections-answered"),
+        *("dead-brokers-replaced", "elections-answered", "notifications-handled"),
+        *("isr-shrinks-in-time", "leaders-balanced", "log-dir-failures-handled"),
+        *("settings-take-effect", "retention-runs"),
     }
 )
-"""The harness's own, and what the honest cluster leaves out: dead members of an ISR, the end of ``/controller``."""
+"""The harness's own, and what the honest cluster leaves out: dead members of an ISR, the end of ``/controller``,
+time, settings."""
 
 JUDGED = [name for name in CHECKERS if name not in NOT_IN_THE_MODEL]
 

@@ -94,6 +94,18 @@ def test_a_broker_that_may_shut_down_may_lead_what_nobody_else_has() -> None:
     assert sentences(*alone, OFFICE, answered) == []
 
 
+def test_a_broker_may_shut_down_when_a_reassignment_has_left_it_the_only_replica() -> None:
+    """The assignment is written after the state, and the controller's events do not have its zxid."""
+    led = (assigned(1, 1, 2), state(2, 10, 1, 0, [1], epoch=0), grant(9, 20, 2, 1))
+    answered = ended(2, "controlled-shutdown-handled", peer=1, count=0, error="NONE")
+    assert sentences(*led, OFFICE, answered) != []
+    assert sentences(*led, assigned(10, 1), OFFICE, answered) == []
+    grown = (assigned(1, 1), assigned(2, 1, 2), *led[1:])
+    assert sentences(*grown, OFFICE, answered) != []
+    later = (state(30, 10, 2, 1, [1, 2], epoch=0), assigned(40, 1))
+    assert sentences(*led, *later, OFFICE, answered) != []
+
+
 def test_a_refused_shutdown_promises_nothing() -> None:
     answered = ended(2, "controlled-shutdown-handled", peer=1, count=0, error="STALE_BROKER_EPOCH")
     assert sentences(*BEFORE, OFFICE, answered) == []

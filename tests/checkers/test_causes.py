@@ -23,6 +23,7 @@ from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.history.events import Event
 from nemesis.history.memory import history_of
+from nemesis.history.sources import ALL_SOURCES, EventSource
 
 ASSIGNED = znode(
     1, 9, "/brokers/topics/t", zk_op="create", topic="t", data='{"partitions":{"0":[1,2]}}'
@@ -120,6 +121,14 @@ def test_a_request_that_was_never_sent() -> None:
     assert kinds(finding) == ["znode", "znode"]
 
 
+def test_no_step_is_missed_where_brokers_do_not_trace() -> None:
+    failure = harness(100, "convergence", check="isr", error="it is wrong", duration_ms=40, **TP)
+    observed = set(ALL_SOURCES) - {EventSource.TRACES}
+    outcome = check(history_of(history(*BACK, failure)), select(["convergence"]), observed=observed)
+    (finding,) = outcome.results[0].findings
+    assert (chain(finding), finding.causes) == ([], ())
+
+
 def test_a_request_that_was_never_answered() -> None:
     sent = [request(time, "sent", 3, 2, "LeaderAndIsr") for time in (30, 40)]
     finding = unconverged(*BACK, *sent)
@@ -157,9 +166,24 @@ def test_a_request_that_was_accepted_without_effect() -> None:
         ),
         "Broker 2 applied its first UpdateMetadata only after that, so it did not know the leader's address.",
         (
-            "Expected next: broker 2 becomes a follower of t-0 in leader epoch 1; which partitions a LeaderAndIsr "
-            "names is not recorded."
+            "Expected next: broker 2 becomes a follower of t-0 in leader epoch 1; no LeaderAndIsr is recorded that "
+            "named it with a newer state."
         ),
+    ]
+
+
+def test_a_request_that_was_answered_with_an_error_for_the_partition() -> None:
+    sent = request(30, "sent", 3, 2, "LeaderAndIsr")
+    handled = request(31, "handled", 2, 3, "LeaderAndIsr", error="NONE")
+    about: dict[str, Any] = {"api": "LeaderAndIsr", "leader": 1, "leader_epoch": 1}
+    failed = broker(32, 2, "control-request-answered", error="KAFKA_STORAGE_ERROR", **about, **TP)
+    updated = broker(29, 2, "metadata-updated", controller_epoch=1, peer=3, count=1)
+    assert chain(unconverged(*BACK, sent, updated, handled, failed))[3:] == [
+        (
+            "68 ms before the failure, broker 2 answered KAFKA_STORAGE_ERROR to LeaderAndIsr for t-0: leader 1, "
+            "leader epoch 1."
+        ),
+        "Expected next: broker 2 becomes a follower of t-0 in leader epoch 1.",
     ]
 
 
@@ -210,11 +234,26 @@ def test_a_fetch_that_never_resumed() -> None:
         "75 ms before the failure, its log ended at 5, and has not grown since.",
         "50 ms before the failure, the log of leader 1 reached 9.",
         (
-            "Expected next: broker 2 fetches offset 5 of t-0 from broker 1 and appends it; which fetches it sends and "
-            "how they are answered is not recorded."
+            "Expected next: broker 2 fetches offset 5 of t-0 from broker 1 and appends it; fetches that are answered "
+            "without an error are not recorded."
         ),
     ]
     assert kinds(finding) == ["znode", "become-follower", "append"]
+
+
+def test_a_fetch_that_the_leader_refuses() -> None:
+    ahead = append(50, 1, 1, 5, last=8, role="leader")
+    about: dict[str, Any] = {"peer": 1, "leader_epoch": 1}
+    answers = [
+        broker(60, 2, "fetch-answered", error="NETWORK_EXCEPTION", **about, **TP),
+        broker(70, 2, "fetch-answered", error="NOT_LEADER_OR_FOLLOWER", **about, **TP),
+    ]
+    finding = unconverged(*FOLLOWS, ahead, *answers)
+    assert chain(finding)[-2] == (
+        "30 ms before the failure, broker 2 received NOT_LEADER_OR_FOLLOWER from broker 1 for its fetches of t-0 in "
+        "leader epoch 1, the last change of that answer."
+    )
+    assert kinds(finding)[-1] == "fetch-answered"
 
 
 def test_a_follower_that_truncates_without_end() -> None:
@@ -290,8 +329,8 @@ def test_a_leader_that_does_not_lead() -> None:
             "to 5."
         ),
         (
-            "Expected next: broker 1 becomes the leader of t-0 in leader epoch 1; which partitions a LeaderAndIsr "
-            "names is not recorded."
+            "Expected next: broker 1 becomes the leader of t-0 in leader epoch 1; no LeaderAndIsr is recorded that "
+            "named it with a newer state."
         ),
     ]
 
@@ -353,9 +392,22 @@ def test_metadata_that_were_accepted_and_are_still_old() -> None:
             "epoch 2; it has taken over nothing else of it since."
         ),
         (
-            "Expected next: broker 2 holds leader 1 and leader epoch 1 for t-0; which states an UpdateMetadata carries "
-            "is not recorded."
+            "Expected next: broker 2 holds leader 1 and leader epoch 1 for t-0; no UpdateMetadata is recorded that "
+            "named another state of it."
         ),
+    ]
+
+
+def test_a_client_that_is_refused_because_a_broker_that_came_back_has_old_metadata() -> None:
+    sent = request(30, "sent", 3, 2, "UpdateMetadata")
+    handled = request(31, "handled", 2, 3, "UpdateMetadata", error="NONE")
+    about: dict[str, Any] = {"leader": 1, "leader_epoch": 0, "partition_epoch": 2}
+    known = broker(32, 2, "partition-metadata", controller_epoch=1, **about, **TP)
+    refused: dict[str, Any] = {"check_name": "produce", "error": "NOT_LEADER_OR_FOLLOWER"}
+    assert chain(unconverged(*BACK, sent, handled, known, **refused))[:3] == [
+        LAST_WRITE,
+        REGISTERED,
+        "69 ms before the failure, broker 2 accepted the first UpdateMetadata after that, from controller 3.",
     ]
 
 

@@ -191,6 +191,48 @@ class TestUnseen:
         assert result("unseen", *events, convergence(30, "NONE")).verdict == Verdict.INVALID
 
 
+class TestFinalReadsWithoutTraces:
+    """The high watermark at rest shows whether the final read had reached the end."""
+
+    def at_rest(self, node: int, mark: int) -> Event:
+        return Event(
+            time=50,
+            process="harness",
+            kind="replica-offsets",
+            node=node,
+            leader=1,
+            high_watermark=mark,
+            error="NONE",
+            **TP,
+        )
+
+    def test_a_leader_that_lagged_proves_nothing(self) -> None:
+        events = [send(1, 7, offset=0), final(20, {})]
+        assert result("unseen", *events, self.at_rest(1, 1)).verdict == Verdict.UNKNOWN
+        assert result("unseen", *events, self.at_rest(1, 0)).verdict == Verdict.INVALID
+        assert result("unseen", *events, self.at_rest(2, 1)).verdict == Verdict.INVALID
+
+    def test_what_was_read_may_be_there(self) -> None:
+        events = [poll(1, 0, {0: 7}), final(9, {})]
+        name = "stale-read-above-hw"
+        assert result(name, *events).verdict == Verdict.INVALID
+        assert result(name, *events, self.at_rest(1, 1)).verdict == Verdict.VALID
+
+
+class TestReadsAboveTheHighWatermarkOfTheAnswer:
+    def test_only_brokers_that_trace_answer_for_it(self) -> None:
+        read, traced = poll(3, 0, {0: 7, 1: 8}, mark=1), high_watermark(1, 1, 0, 2, [1])
+        assert result("stale-read-above-hw", read).verdict == Verdict.VALID
+        assert sentences("stale-read-above-hw", traced, read) == [
+            "consumer-0 was given offset 1 of t-0 in an answer that states high watermark 1."
+        ]
+
+    def test_a_leader_that_has_traced_nothing_does_not_silence_the_others(self) -> None:
+        follows = broker(1, 2, "become-follower", leader=1, leader_epoch=0, **TP)
+        read = poll(3, 0, {0: 7, 1: 8}, mark=1)
+        assert result("stale-read-above-hw", follows, read).verdict == Verdict.INVALID
+
+
 class TestReadsAboveEveryHighWatermark:
     """Whatever the answer says of itself: a follower answers, too."""
 
@@ -400,6 +442,8 @@ def test_a_send_that_nobody_read_and_that_may_be_of_a_later_life_is_left_out() -
     first = [*send(1, 7, offset=0), *poll(3, 0, {0: 7}), deleted(TP["topic_id"])]
     for name in ("inconsistent-offset", "nonmonotonic-send"):
         assert result(name, *first, *send(9, 8, offset=0)).findings == ()
+    numbers = result("unseen", *first, *send(9, 8, offset=0), *send(11, 9, offset=0)).numbers
+    assert numbers == {"sends_of_unknown_topic_incarnation": 2}
 
 
 def test_what_was_acknowledged_before_the_deletion_is_of_the_life_that_was_meant() -> None:

@@ -29,6 +29,7 @@ def sentences(*events: Event | list[Event]) -> list[str]:
 def test_a_leader_that_answers_the_same_or_more_is_right() -> None:
     result = judged(LEADS, ANSWERED, become_leader(4, 2, 3, 9), answered(6, LATEST, 2, 9))
     assert (result.verdict, result.checked) == (Verdict.VALID, 4)
+    assert result.numbers == {"answers": 2}
 
 
 def test_a_leader_that_answers_below_the_start_of_its_epoch_is_convicted() -> None:
@@ -115,8 +116,11 @@ def test_a_follower_that_answers_is_not_judged() -> None:
     assert judged(LEADS, ANSWERED, follows, answered(6, LATEST, 1, 4)).findings == ()
 
 
-def test_a_broker_without_a_trace_is_not_judged() -> None:
-    assert judged(LEADS, answered(2, LATEST, 7, 5), answered(4, LATEST, 7, 4)).findings == ()
+@pytest.mark.parametrize("f", [LATEST, EARLIEST])
+def test_a_broker_without_a_trace_is_not_judged(f: str) -> None:
+    result = judged(LEADS, answered(2, f, 7, 5), answered(4, f, 7, 4))
+    assert (result.findings, result.checked, result.numbers) == ((), 1, {"answers": 0})
+    assert judged(answered(2, f, 7, 5), answered(4, f, 7, 4)).verdict == Verdict.UNKNOWN
 
 
 def test_an_answer_without_its_query_is_not_judged() -> None:

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from nemesis.checkers.breaks.administration import asked, end_state_events, topic_znode
+from nemesis.checkers.breaks.administration import (
+    asked,
+    assigned,
+    end_state_events,
+    knows_broker,
+    topic_znode,
+    wrote,
+)
 from nemesis.checkers.breaks.events import znode
 from nemesis.checkers.deletion import CREATE, DELETE, GROW, Deletion
 from nemesis.checkers.framework.model import Result, Verdict
@@ -16,6 +23,9 @@ from tests.checkers.histories import finding, only
 CREATED = asked(1, CREATE, partition_count=2)
 GROWN = asked(3, GROW, partition_count=3)
 DELETED = asked(5, DELETE)
+
+
+Rows = list[Event | list[Event]]
 
 
 def result(*events: Event | list[Event]) -> Result:
@@ -202,3 +212,44 @@ def test_sends_and_polls_are_left_out_early() -> None:
     columns: dict[str, Any] = {"value": 7, "partition": 0}
     sends = asked(1, "send", **columns)
     assert result(sends, end_state_events("zookeeper")).checked == 0
+
+
+class TestReplicasThatWereTakenAwayBefore:
+    """A reassignment took the replica away, and then the topic was deleted."""
+
+    REGISTERED = znode(1, 9, "/brokers/ids/1", zk_op="create")
+    MOVED = (assigned(2, 1, 2), assigned(3, 2, 3))
+    GONE = (MARKED, topic_znode(7, zk_op="delete"), UNMARKED)
+    KEPT = end_state_events("logs", {"t_0": []}, node=1)
+    END = end_state_events("zookeeper")
+
+    def test_a_broker_that_may_never_have_heard_of_it_keeps_the_log(self) -> None:
+        history: Rows = [
+            CREATED,
+            self.REGISTERED,
+            *self.MOVED,
+            DELETED,
+            *self.GONE,
+            self.END,
+            self.KEPT,
+        ]
+        judged = result(*history)
+        assert [item.verdict for item in judged.findings] == [Verdict.VALID]
+        assert judged.verdict is Verdict.VALID
+
+    def test_a_broker_that_the_controller_knew_may_not_keep_it(self) -> None:
+        known = [
+            knows_broker(1, 3, broker_id=1, broker_epoch=1),
+            wrote(3, 3, zxid=3),
+        ]
+        history: Rows = [CREATED, self.REGISTERED, *self.MOVED, known, DELETED, *self.GONE]
+        assert result(*history, self.END, self.KEPT).verdict is Verdict.INVALID
+
+    def test_a_replica_of_the_next_topic_of_the_name_is_no_longer_excused(self) -> None:
+        again = [topic_znode(9, '{"partitions": {"0": [1, 2]}}'), MARKED_AGAIN, DELETED_AGAIN]
+        history: Rows = [CREATED, self.REGISTERED, *self.MOVED, DELETED, *self.GONE, again]
+        assert result(*history, self.END, self.KEPT).verdict is Verdict.INVALID
+
+
+MARKED_AGAIN = znode(10, 9, MARK, zk_op="create")
+DELETED_AGAIN = topic_znode(11, zk_op="delete")

@@ -28,14 +28,14 @@ def test_a_field_that_is_constrained_needs_no_reason_of_its_own() -> None:
     """A reason that has become wrong is taken out: the column has a property now."""
     for field, known in coverage().items():
         if known.constrained_by:
-            assert field.kind not in ("znode-refused", "znode-attempt", "metadata-updated")
+            assert field.kind != "znode-refused"
 
 
 def test_what_a_property_constrains_is_proved_by_a_pair_of_histories() -> None:
     mark = coverage()[Field("high-watermark", None, "high_watermark")]
     assert {"hw-bounded", "hw-grows"} <= set(mark.constrained_by)
     leaders = coverage()[Field("partition-metadata", None, "leader_epoch")]
-    assert leaders.constrained_by == ("metadata-never-back",)
+    assert leaders.constrained_by == ("metadata-never-back", "control-requests-applied")
     assert coverage()[Field("znode", None, "wall_ms")].constrained_by == ()
 
 

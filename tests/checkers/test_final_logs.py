@@ -15,6 +15,7 @@ from nemesis.checkers.breaks.events import (
     log_start,
     started,
 )
+from nemesis.checkers.breaks.offsets_at_rest import replica
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.replication.final_logs import FinalLogs
 from nemesis.history.events import Event
@@ -130,6 +131,16 @@ def test_less_than_a_leader_counted_on() -> None:
     assert verdict(mark, *files(10, 1, [7, 8]), *files(20, 2, [7])) is Verdict.INVALID
     anew = loaded(6, 2, 1)
     assert verdict(mark, anew, *files(10, 1, [7, 8]), *files(20, 2, [7])) is Verdict.VALID
+
+
+def test_less_than_the_running_broker_answered() -> None:
+    answered = replica(2, 2)
+    assert verdict(answered, *files(40, 1, [7, 8]), *files(50, 2, [7, 8])) is Verdict.VALID
+    assert verdict(answered, *files(40, 1, [7, 8]), *files(50, 2, [7], mark=1)) is Verdict.INVALID
+    died = files(50, 2, [7], mark=1, alive=False)
+    assert verdict(answered, *files(40, 1, [7, 8]), *died) is Verdict.VALID
+    silent = replica(2, 2, error="TIMED_OUT")
+    assert verdict(silent, *files(40, 1, [7, 8]), *files(50, 2, [7], mark=1)) is Verdict.VALID
 
 
 def test_files_that_could_not_be_read() -> None:

@@ -283,6 +283,20 @@ class TestLeaderFromIsr:
             ),
         )
 
+    def test_a_cancelled_replica_leaves_the_isr_last_where_no_broker_traces(self) -> None:
+        events = [
+            assign(1, "[1,2]", adding="[3,4]"),
+            state(2, 9, 1, 0, [1, 3, 4]),
+            assign(3, "[1,2]"),
+            state(4, 9, 1, 0, [1, 4]),
+            state(5, 9, 1, 0, [1]),
+        ]
+        assert only(LeaderFromIsr(), events).verdict == Verdict.VALID
+        traced = started(1, 1, unclean=False)
+        assert only(LeaderFromIsr(), [traced, *events]).verdict == Verdict.INVALID
+        joins = state(6, 9, 1, 0, [1, 4])
+        assert only(LeaderFromIsr(), [*events, joins]).verdict == Verdict.INVALID
+
     @pytest.mark.parametrize(
         "event",
         [

@@ -44,6 +44,12 @@ class TestLogStartBounded:
         (finding,) = only(LogStartBounded(), events).findings
         assert "below 4, which no client had asked" in finding.sentence
 
+    def test_a_request_of_a_client_that_has_not_heard_of_a_deletion(self) -> None:
+        """DeleteRecords names the topic: the request reaches the next topic of the name."""
+        asked = client(1, "admin-1", "invoke", f="delete-records", op=1, offset=3, **TP)
+        by_client = {"reason": "client-record-deletion", "topic_id": "later"}
+        assert only(LogStartBounded(), [asked, raised(2, 1, 3, 5, **by_client)]).findings == ()
+
 
 def told(time: int, process: str, offset: int) -> list[Event]:
     return [

@@ -25,6 +25,19 @@ def test_a_controller_that_has_resigned_deletes_its_znode() -> None:
     assert findings("office-kept", grant(2, 10, 1, 1), DELETED, resigned) == 0
 
 
+def test_a_broker_without_traces_may_have_resigned() -> None:
+    won = broker(1, 1, "controller-elected", controller_epoch=1, session=10, zxid=2)
+    assert findings("office-kept", grant(2, 10, 1, 1), DELETED) == 0
+    assert findings("office-kept", grant(2, 10, 1, 1), won, DELETED) == 1
+
+
+def test_a_controller_that_has_not_traced_its_election_has_not_resigned_where_others_trace() -> (
+    None
+):
+    other = broker(9, 2, "controller-elected", controller_epoch=2, session=11, zxid=9)
+    assert findings("office-kept", grant(2, 10, 1, 1), DELETED, other) == 1
+
+
 def test_an_operator_deletes_the_znode() -> None:
     deleted = znode(3, 99, "/controller", zk_op="delete")
     assert findings("office-kept", grant(2, 10, 1, 1), deleted) == 0

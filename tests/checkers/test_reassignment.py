@@ -104,6 +104,19 @@ class TestTheModel:
         assert result(incarnations[:1], FIRST, MOVED, end(5, 6)).verdict == Verdict.INVALID
         assert result(incarnations, FIRST, MOVED, end(5, 6)).verdict == Verdict.VALID
 
+    def test_one_that_is_being_deleted_is_not_judged(self) -> None:
+        mark, unmark = (
+            znode(zxid, 9, "/admin/delete_topics/t", zk_op=operation)
+            for zxid, operation in ((5, "create"), (7, "delete"))
+        )
+        gone = topic_znode(6, zk_op="delete")
+        moved = [assigned(1, 1, 2), *FIRST, *MOVED]
+        logs = end_state_events("logs", node=1)
+        assert result(moved, end(1, 2), logs).finding_count == 2
+        assert result(moved, mark, end(1, 2), logs).checked == 0
+        assert result(moved, mark, gone, unmark, end(1, 2), logs).checked == 0
+        assert result(moved, mark, unmark, end(1, 2), logs).finding_count == 2
+
     def test_one_that_is_still_being_moved_is_not_judged(self) -> None:
         moving = assigned(4, 2, 3, 1, adding_replicas=[3], removing_replicas=[1])
         judged = result(FIRST, MOVED, moving, end(2, 3, 1))

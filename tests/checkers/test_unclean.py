@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from nemesis.checkers.breaks.events import TP, broker, grant, high_watermark, started, state, znode
+from nemesis.checkers.breaks.events import (
+    TP,
+    broker,
+    final,
+    grant,
+    harness,
+    high_watermark,
+    send,
+    started,
+    state,
+    znode,
+)
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.leadership import LeaderFromIsr
 from nemesis.checkers.log.client_log import ClientLog
 from nemesis.checkers.replication.commitment import NoTruncationBelowHw
 from nemesis.checkers.replication.logs import ReplicaLogs
+from nemesis.checkers.unclean import SETTING
 from nemesis.history.events import Event
 from tests.checkers.histories import only
 
@@ -23,6 +35,28 @@ def config(zxid: int, enabled: str | None) -> Event:
     """The topic's settings are written."""
     setting = "" if enabled is None else f'"unclean.leader.election.enable":"{enabled}"'
     return znode(zxid, 9, PATH, data=f'{{"version":1,"config":{{{setting}}}}}')
+
+
+def configured(*, enabled: bool) -> Event:
+    """The harness has configured all brokers."""
+    return harness(0, "broker-property", setting=SETTING, count=int(enabled))
+
+
+def reconfigured(zxid: int, enabled: str) -> Event:
+    """The settings of all brokers are written (KIP-226)."""
+    data = config(zxid, enabled).data
+    return znode(zxid, 9, "/config/brokers/<default>", data=data)
+
+
+def written(zxid: int, leader: int, isr: str) -> Event:
+    """The state of t-0 is written, with its data."""
+    data = f'{{"leader":{leader},"isr":{isr},"leader_epoch":{zxid}}}'
+    return state(zxid, 9, leader, zxid, [], data=data)
+
+
+DELETED = znode(
+    15, 9, "/brokers/topics/t/partitions/0/state", zk_op="delete", topic="t", partition=0
+)
 
 
 def elected(time: int, *, zxid: int | None = AFTER, node: int = 9) -> Event:
@@ -136,6 +170,37 @@ class TestBrokers:
         )
 
 
+class TestHarness:
+    """What the harness configured counts where brokers do not trace."""
+
+    OUTSIDER = (state(BEFORE, 9, 1, 0, [1]), state(AFTER, 9, 3, 1, [3]))
+
+    @pytest.mark.parametrize(
+        ("more", "expected"),
+        [
+            ([], Verdict.UNKNOWN),
+            ([configured(enabled=False)], Verdict.INVALID),
+            ([configured(enabled=True)], Verdict.VALID),
+            ([configured(enabled=False), config(5, "true")], Verdict.VALID),
+            ([configured(enabled=True), config(5, "false")], Verdict.INVALID),
+            ([configured(enabled=False), reconfigured(19, "true")], Verdict.VALID),
+            ([configured(enabled=False), reconfigured(19, "false")], Verdict.INVALID),
+            ([configured(enabled=False), reconfigured(21, "true")], Verdict.INVALID),
+        ],
+    )
+    def test_a_leader_from_outside_the_isr(self, more: list[Event], expected: Verdict) -> None:
+        assert only(LeaderFromIsr(), [*self.OUTSIDER, *more]).verdict == expected
+
+    def test_a_member_of_the_isr_needs_no_permission(self) -> None:
+        member = [state(BEFORE, 9, 1, 0, [1, 3]), state(AFTER, 9, 3, 1, [3])]
+        events = [*member, configured(enabled=False)]
+        assert only(LeaderFromIsr(), events).verdict == Verdict.VALID
+
+    def test_another_property_permits_nothing(self) -> None:
+        other = harness(0, "broker-property", setting="auto.leader.rebalance.enable", count=1)
+        assert only(LeaderFromIsr(), [*self.OUTSIDER, other]).verdict == Verdict.UNKNOWN
+
+
 class TestOperator:
     def test_an_election_that_is_asked_for_is_permitted(self) -> None:
         assert verdict(asked(45, "unclean"), elected(50), asked(55, "answered")) == Verdict.VALID
@@ -205,3 +270,37 @@ class TestLosses:
         ]
         result = only(ClientLog(), [FORBID, *events, elected(10), *permit], "unseen")
         assert {item.verdict for item in result.findings} == {expected}
+
+    @pytest.mark.parametrize(
+        ("more", "expected"),
+        [
+            ([], Verdict.VALID),
+            ([config(5, "true")], Verdict.VALID),
+            ([config(5, "false")], Verdict.INVALID),
+            ([FORBID], Verdict.INVALID),
+            ([configured(enabled=False)], Verdict.INVALID),
+            ([configured(enabled=True)], Verdict.VALID),
+        ],
+    )
+    def test_of_an_election_that_only_zookeepers_log_shows(
+        self, more: list[Event], expected: Verdict
+    ) -> None:
+        assert self.unseen(written(BEFORE, 1, "[1,2]"), written(AFTER, 3, "[3]"), *more) == expected
+
+    @pytest.mark.parametrize(
+        "states",
+        [
+            [written(BEFORE, 1, "[1,2]"), written(AFTER, 2, "[2]")],
+            [written(BEFORE, 1, "[1,2]"), written(AFTER, -1, "[1]"), written(30, 1, "[1]")],
+            [written(BEFORE, 1, "[1]"), DELETED, written(AFTER, 3, "[3]")],
+            [written(AFTER, 3, "[3]")],
+        ],
+    )
+    def test_but_not_of_a_clean_one(self, states: list[Event]) -> None:
+        assert self.unseen(*states) == Verdict.INVALID
+
+    def unseen(self, *events: Event) -> Verdict:
+        """The verdict on an acknowledged record that the final reads did not return."""
+        result = only(ClientLog(), [*events, *send(2, 7, offset=3), *final(20, {})], "unseen")
+        (lost,) = result.findings
+        return lost.verdict

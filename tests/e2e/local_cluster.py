@@ -41,6 +41,7 @@ def running(
     *,
     brokers: int = 3,
     log_dirs: int = 1,
+    target: str = "reference",
 ) -> Iterator[_Cluster]:
     """Start brokers with these properties, wait until each serves, and stop them in the end."""
     runtime = LocalRuntime(
@@ -50,6 +51,7 @@ def running(
             run_directory=directory,
             broker_properties=properties,
             log_dirs=log_dirs,
+            target=target,
         )
     )
     with asyncio.Runner() as runner:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,28 +13,19 @@ from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_manager import LogManager
 from nemesis.workloads.kafka.record_batch import Producer, build
+from tests.e2e.kafka_tools import needs_kafka_tools, run_tool
 from tests.reference.log.batches import with_codec
 from tests.reference.log.logs import TP, open_log
 from tests.reference.log.stored_records import held
 
-TOOLS = Path(sys.prefix) / "kafka-tools"
-JAVA = ("java", "-Xmx256m", "-cp", f"{TOOLS}/*", "kafka.tools.DumpLogSegments")
-
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(
-        not TOOLS.is_dir(), reason="Kafka's tools are missing: run .ci/install --tests with Maven"
-    ),
-]
+pytestmark = [pytest.mark.e2e, needs_kafka_tools]
 
 BATCHES = 300
 
 
 def dump(*arguments: str) -> str:
     """What kafka-dump-log prints; it says what is wrong there, and ends well all the same."""
-    command = [*JAVA, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    return done.stdout + done.stderr
+    return run_tool("kafka.tools.DumpLogSegments", *arguments)
 
 
 def written(tmp_path: Path) -> tuple[list[Path], list[Path]]:

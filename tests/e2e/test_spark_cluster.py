@@ -28,6 +28,7 @@ from nemesis.history.errors import SparkError
 from nemesis.history.events import Kind
 from nemesis.history.reader import open_history
 from nemesis.history.remote import RemotePath
+from nemesis.history.sources import EventSource
 from tests.checkers.cut_histories import history_of, same
 from tests.e2e.command import nemesis, wait_until
 from tests.e2e.spark_cluster import SparkCluster
@@ -67,7 +68,12 @@ class Lingers(Fold[int]):
     def properties(cls) -> tuple[Property, ...]:
         return (
             Property(
-                name="lingers", promise="It lingers.", unknown="Never.", source="A test.", check=cls
+                name="lingers",
+                promise="It lingers.",
+                unknown="Never.",
+                source="A test.",
+                check=cls,
+                decided_from=frozenset(EventSource),
             ),
         )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyspark
 
 from nemesis.history.java_locale import JAVA_LOCALE
-from nemesis.runtimes.local.java import find_java, properties_text
+from nemesis.support.java import find_java, properties_text
 
 MEMBERS = 3
 PORTS_OF_A_MEMBER = 3

@@ -12,7 +12,7 @@ import pyspark
 import pytest
 from kazoo.client import KazooClient
 
-from nemesis.runtimes.local.java import find_java
+from nemesis.support.java import find_java
 from tests.history.zookeeper_server import JVM_OPTIONS
 from tests.reference.free_port import free_port
 

@@ -57,6 +57,16 @@ def rewritten(reported: Reported, tmp_path: Path, result: Outcome) -> Page:
     return Page.of(run.report_file.read_text())
 
 
+def test_the_version_of_the_target_is_stated(reported: Reported, tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    chosen = {"target_options": {"kafka-version": "3.9.1"}}
+    run.write_info(msgspec.structs.replace(reported.run.read_info(), target="kafka", config=chosen))
+    run.history.symlink_to(reported.run.history)
+    reports.write(run, reported.outcome)
+    assert "kafka 3.9.1 on " in run.report_file.read_text()
+
+
 def test_needs_nothing_from_outside(page: Page) -> None:
     for element in page.elements:
         for name in FETCHING:

@@ -13,7 +13,12 @@ from kio.schema.fetch.v13 import response as answer
 from kio.static.primitive import Records, i32, i32Timedelta, i64
 
 from nemesis.workloads.kafka.errors import BrokerError, KafkaError
-from nemesis.workloads.kafka.fetches import FetchPosition, FetchSession, PartitionKey
+from nemesis.workloads.kafka.fetches import (
+    FetchPosition,
+    FetchSession,
+    PartitionAnswer,
+    PartitionKey,
+)
 
 TOPIC, OTHER_TOPIC = UUID(int=7), UUID(int=8)
 A, B, C = (TOPIC, 0), (TOPIC, 1), (OTHER_TOPIC, 0)
@@ -29,14 +34,20 @@ def ask(session: FetchSession, **offsets: int) -> fetch.FetchRequest:
 
 
 def result(
-    key: PartitionKey, high_watermark: int, *, error: ErrorCode = ErrorCode.none
+    key: PartitionKey,
+    high_watermark: int,
+    *,
+    log_start: int = 0,
+    records: bytes = b"",
+    error: ErrorCode = ErrorCode.none,
 ) -> answer.FetchableTopicResponse:
     data = answer.PartitionData(
         partition_index=i32(key[1]),
         error_code=error,
         high_watermark=i64(high_watermark),
+        log_start_offset=i64(log_start),
         aborted_transactions=None,
-        records=cast("Records", b""),
+        records=cast("Records", records),
     )
     return answer.FetchableTopicResponse(topic_id=key[0], partitions=(data,))
 
@@ -116,12 +127,17 @@ def test_what_is_asked_for_no_more_is_forgotten() -> None:
     assert (named(request), forgotten(request)) == ({A: 3}, set())
 
 
-def test_what_an_answer_leaves_out_has_the_last_high_watermark_and_no_records() -> None:
+def nothing(high_watermark: int, log_start: int = 0) -> PartitionAnswer:
+    return PartitionAnswer(b"", high_watermark, log_start)
+
+
+def test_what_an_answer_leaves_out_has_the_offsets_stated_last_and_no_records() -> None:
     session = opened(a=3, b=4)
     ask(session, a=3, b=4)
-    assert session.answered(response(result(B, 11))) == {A: (b"", 9), B: (b"", 11)}
+    answers = session.answered(response(result(B, 11, log_start=2, records=b"x")))
+    assert answers == {A: nothing(9), B: PartitionAnswer(b"x", 11, 2)}
     ask(session, a=3, b=4)
-    assert session.answered(response()) == {A: (b"", 9), B: (b"", 11)}
+    assert session.answered(response()) == {A: nothing(9), B: nothing(11, 2)}
 
 
 def test_an_error_of_a_partition_leaves_the_session_and_the_other_partitions_alone() -> None:
@@ -130,7 +146,7 @@ def test_an_error_of_a_partition_leaves_the_session_and_the_other_partitions_alo
     refused = result(A, -1, error=ErrorCode.not_leader_or_follower)
     answers = session.answered(response(refused))
     assert isinstance(answers[A], BrokerError)
-    assert answers[B] == (b"", 9)
+    assert answers[B] == nothing(9)
     assert state(ask(session, b=4)) == (SESSION, 2)
 
 

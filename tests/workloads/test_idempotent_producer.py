@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from nemesis.workloads.kafka.client import Sent
 from nemesis.workloads.kafka.errors import (
     BrokerError,
     ConnectionFailed,
@@ -17,6 +16,7 @@ from nemesis.workloads.kafka.errors import (
     RequestTimedOut,
 )
 from nemesis.workloads.kafka.idempotent_producer import IdempotentProducer
+from nemesis.workloads.kafka.produces import Sent
 from tests.reference.virtual_time import run
 
 LOST = RequestTimedOut()

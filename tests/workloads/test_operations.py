@@ -15,9 +15,9 @@ from nemesis.history.recorder import Recorder
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.network import Network
 from nemesis.workloads.base import WorkloadContext, WorkloadError
-from nemesis.workloads.kafka.client import (
+from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.cluster_metadata import (
     ClusterMetadata,
-    KafkaClient,
     PartitionMetadata,
     TopicMetadata,
 )

@@ -7,6 +7,7 @@ from collections import defaultdict
 
 import pytest
 
+from nemesis.faults.kill import Kill
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.session import ExpireSession
 from nemesis.history.events import Event, Kind
@@ -14,12 +15,15 @@ from nemesis.testing import PlanRun, assert_valid, simulate_plan
 from nemesis.workloads.reads import MAX_BYTES
 from nemesis.workloads.record_values import LARGE_BYTES
 
-PLAN = (PlannedFault(4.0, ExpireSession(selector="controller")),)
+PLAN = (
+    PlannedFault(4.0, ExpireSession(selector="controller")),
+    PlannedFault(8.0, Kill(duration_s=3.0, selector="bystander")),
+)
 
 
 @pytest.fixture(scope="module")
 def run() -> PlanRun:
-    return simulate_plan(PLAN, "rich-clients")
+    return simulate_plan(PLAN, "rich-clients", options={"administration_clients": 0})
 
 
 def sends(run: PlanRun) -> list[Event]:
@@ -109,3 +113,8 @@ def test_consumers_and_final_readers_get_records_larger_than_a_fetch(run: PlanRu
     }
     assert LARGE_BYTES > MAX_BYTES
     assert readers == {"consumer", "final"}
+
+
+def test_a_follower_that_starts_again_takes_the_fetch_session_of_a_consumer(run: PlanRun) -> None:
+    """The slots of a broker are those of two followers and two consumers, and the dead follower's is still taken."""
+    assert "FETCH_SESSION_ID_NOT_FOUND" in {event.error for event in consumer_polls(run)}

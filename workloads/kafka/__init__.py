@@ -3,8 +3,14 @@
 * ``client``        KafkaClient: metadata, send, poll (start here)
 * ``admin``         KafkaAdmin: topics, reassignments, elections, log directories
 * ``queries``       offsets, metadata and epoch ends, asked of any broker
+* ``replica_offsets``   where the logs of single replicas start and end, and their high watermarks
 * ``idempotent_producer``   IdempotentProducer: sends a batch again until its fate is known
-* ``fetches``       fetch requests of several partitions, and fetch sessions
+* ``cluster_metadata``      what one broker knew of the cluster
+* ``produces``      produce requests of several partitions, and their answers
+* ``fetches``       fetch requests of several partitions, and fetch sessions; ``poll_answers`` reads what they return
+* ``offset_requests``       ListOffsets requests of one partition, and their answers
+* ``timeouts``      time-outs as requests state them
+* ``connections``   the connections of one client process
 * ``connection``    one TCP connection bound to its source address; ``frames`` one frame out, one in
 * ``codec``         frames to messages and back, by kio
 * ``record_batch``  building and reading record batches of format v2

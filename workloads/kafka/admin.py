@@ -1,12 +1,13 @@
-"""KafkaAdmin: a client that creates, grows and deletes topics, moves replicas, has leaders elected, looks at logs.
+"""KafkaAdmin: a client that creates, changes and deletes topics, moves replicas, has leaders elected, looks at logs.
 
-One attempt per operation, as with ``KafkaClient``. Everything but what concerns log directories goes to the controller
-that the metadata names. A failure is definite only when the answer is given before anything is written; NOT_CONTROLLER
-of AlterPartitionReassignments is not, since a controller that loses its office half-way says so too.
+One attempt per operation, as with ``KafkaClient``. Everything but what concerns log directories, records and settings
+goes to the controller that the metadata names. A failure is definite only when the answer is given before anything is
+written; NOT_CONTROLLER of AlterPartitionReassignments is not, since a controller that loses its office half-way says so
+too.
 
 Versions are those of Kafka 3.9: CreateTopics 7, DeleteTopics 6, CreatePartitions 3, AlterPartitionReassignments 0,
 ListPartitionReassignments 0, ElectLeaders 2, AlterReplicaLogDirs 2, DescribeLogDirs 4, DeleteRecords 2 (to the
-partition's leader).
+partition's leader), IncrementalAlterConfigs 1 (to any broker).
 """
 
 from __future__ import annotations
@@ -24,16 +25,20 @@ from kio.schema.delete_topics.v6 import request as delete_topics
 from kio.schema.describe_log_dirs.v4 import request as describe_log_dirs
 from kio.schema.elect_leaders.v2 import request as elect_leaders
 from kio.schema.errors import ErrorCode
+from kio.schema.incremental_alter_configs.v1 import request as alter_configs
 from kio.schema.list_partition_reassignments.v0 import request as list_reassignments
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
 
-from nemesis.workloads.kafka.client import KafkaClient, milliseconds
+from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.errors import BrokerError
+from nemesis.workloads.kafka.timeouts import milliseconds
 
 TopicPartition = tuple[str, int]
 
 _PREFERRED = i8(0)
+_TOPIC = i8(2)
+_SET, _DELETE = i8(0), i8(1)
 _REFUSED: Final = frozenset(
     {
         ErrorCode.not_controller,
@@ -75,6 +80,15 @@ _NOT_ELECTED: Final = frozenset(
         ErrorCode.invalid_request,
     }
 )
+_NOT_CONFIGURED: Final = frozenset(
+    {
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.invalid_topic_exception,
+        ErrorCode.invalid_config,
+        ErrorCode.invalid_request,
+    }
+)
+"""The same of IncrementalAlterConfigs."""
 
 
 class KafkaAdmin(KafkaClient):
@@ -149,6 +163,22 @@ class KafkaAdmin(KafkaClient):
         )
         response = await self._ask_controller(request, timeout_s)
         _check(response.results[0].error_code, _REFUSED)
+
+    async def set_topic_config(
+        self, topic: str, setting: str, value: str | None, *, timeout_s: float
+    ) -> None:
+        """Give a topic a setting of its own, or with None take it away; returns when that is written."""
+        change = alter_configs.AlterableConfig(
+            name=setting, config_operation=_DELETE if value is None else _SET, value=value
+        )
+        resource = alter_configs.AlterConfigsResource(
+            resource_type=_TOPIC, resource_name=topic, configs=(change,)
+        )
+        request = alter_configs.IncrementalAlterConfigsRequest(
+            resources=(resource,), validate_only=False
+        )
+        response = await self.ask_any(request, timeout_s)
+        _check(response.responses[0].error_code, _NOT_CONFIGURED)
 
     async def reassign(
         self, topic: str, partition: int, replicas: tuple[int, ...] | None, *, timeout_s: float

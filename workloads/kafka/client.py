@@ -11,93 +11,28 @@ checks them too.
 from __future__ import annotations
 
 import asyncio
-import datetime
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from random import Random  # noqa: TID251 - the type only
-from typing import Any, NamedTuple, cast
-from uuid import UUID
-
-from kio.schema.errors import ErrorCode
-from kio.schema.list_offsets.v7 import request as list_offsets
-from kio.schema.metadata.v12 import request as metadata
-from kio.schema.metadata.v12.response import MetadataResponse
-from kio.schema.produce.v9 import request as produce
-from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import Records, i8, i16, i32, i32Timedelta, i64
+from typing import Any
 
 from nemesis.workloads.kafka import codec as wire_format
+from nemesis.workloads.kafka.cluster_metadata import ALL_TOPICS, ClusterMetadata, cluster_metadata
 from nemesis.workloads.kafka.codec import Codec
-from nemesis.workloads.kafka.connection import KafkaConnection
-from nemesis.workloads.kafka.errors import BadRecordBatch, BrokerError, ConnectionFailed, KafkaError
-from nemesis.workloads.kafka.fetches import FetchPosition, FetchSession, PartitionAnswer
-from nemesis.workloads.kafka.record_batch import NewRecord, Record, build, end_offset, read
+from nemesis.workloads.kafka.connections import Connections
+from nemesis.workloads.kafka.errors import ConnectionFailed, KafkaError
+from nemesis.workloads.kafka.fetches import FetchPosition, FetchSession
+from nemesis.workloads.kafka.offset_requests import (
+    EARLIEST,
+    LATEST,
+    list_offsets_request,
+    listed_offset,
+)
+from nemesis.workloads.kafka.poll_answers import Polled, read_poll
+from nemesis.workloads.kafka.produces import Sent, produce_request, produced
+from nemesis.workloads.kafka.record_batch import NewRecord, build
+from nemesis.workloads.kafka.timeouts import milliseconds
 
 _METADATA_TIMEOUT_S = 1.0
-_CONSUMER = BrokerId(-1)
-_READ_UNCOMMITTED = i8(0)
-_LATEST_TIMESTAMP = i64(-1)
-_EARLIEST_TIMESTAMP = i64(-2)
-
-
-class PartitionMetadata(NamedTuple):
-    leader: int
-    leader_epoch: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-
-
-class TopicMetadata(NamedTuple):
-    topic_id: UUID
-    partitions: dict[int, PartitionMetadata]
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterMetadata:
-    """What one broker knew when it was asked."""
-
-    brokers: dict[int, tuple[str, int]] = field(default_factory=dict)
-    controller_id: int = -1
-    topics: dict[str, TopicMetadata] = field(default_factory=dict)
-
-    def leader(self, topic: str, partition: int) -> int | None:
-        """The leader's id when it is known and its address too, else None."""
-        if (topic_metadata := self.topics.get(topic)) is None:
-            return None
-        partition_metadata = topic_metadata.partitions.get(partition)
-        if partition_metadata is None or partition_metadata.leader not in self.brokers:
-            return None
-        return partition_metadata.leader
-
-    def replicas(self, topic: str, partition: int) -> tuple[int, ...]:
-        """Ids of the brokers that hold a replica, alive or not; the partition must be known."""
-        return self.topics[topic].partitions[partition].replicas
-
-
-class Sent(NamedTuple):
-    offset: int
-    node: int
-
-
-class Polled(NamedTuple):
-    records: list[Record]
-    high_watermark: int
-    node: int
-    log_start: int = 0
-    """Where the log starts, if the position was below it; else 0."""
-    end: int = 0
-    """Behind the last batch: records at its end may have been compacted away. 0 when there was none."""
-
-    def position_after(self, position: int) -> int:
-        """Where to go on."""
-        return max(position, self.log_start, self.end)
-
-
-@lru_cache(maxsize=1024)
-def milliseconds(value: int) -> i32Timedelta:
-    """Return a time-out as kio writes it."""
-    return cast("i32Timedelta", datetime.timedelta(milliseconds=value))
 
 
 class KafkaClient:
@@ -116,25 +51,17 @@ class KafkaClient:
         """``epoch_ms`` is the time of day, in milliseconds since 1970, at which the loop's time was zero."""
         self.metadata = ClusterMetadata()
         self._bootstrap = bootstrap
-        self._client_id = client_id
-        self._source_host = source_host
         self._rng = rng
-        self._codec = codec
         self._epoch_ms = epoch_ms
-        self._connections: dict[int, KafkaConnection] = {}
+        self._connections = Connections(client_id=client_id, source_host=source_host, codec=codec)
 
     async def refresh_metadata(self, *, timeout_s: float = _METADATA_TIMEOUT_S) -> bool:
         """Ask one random broker for all metadata; return whether it answered. Never raises ``KafkaError``."""
-        request = metadata.MetadataRequest(
-            topics=None,
-            allow_auto_topic_creation=False,
-            include_topic_authorized_operations=False,
-        )
         try:
-            response = await self.ask_any(request, timeout_s)
+            response = await self.ask_any(ALL_TOPICS, timeout_s)
         except KafkaError:
             return False
-        self.metadata = _cluster_metadata(response)
+        self.metadata = cluster_metadata(response)
         return True
 
     async def send(
@@ -174,34 +101,12 @@ class KafkaClient:
         """
         leader = self.metadata.leader(*next(iter(batches)))
         node = -1 if leader is None else leader
-        topics: dict[str, list[produce.PartitionProduceData]] = {}
-        for (topic, partition), batch in batches.items():
-            topics.setdefault(topic, []).append(
-                produce.PartitionProduceData(
-                    index=cast("i32", partition), records=cast("Records", batch)
-                )
-            )
-        request = produce.ProduceRequest(
-            transactional_id=None,
-            acks=cast("i16", acks),
-            timeout=milliseconds(int(timeout_s * 1000)),
-            topic_data=tuple(
-                produce.TopicProduceData(
-                    name=cast("TopicName", topic), partition_data=tuple(partition_data)
-                )
-                for topic, partition_data in topics.items()
-            ),
-        )
+        request = produce_request(batches, acks=acks, timeout_s=timeout_s)
         if acks == 0:
             await self.request(node, request, timeout_s, is_answered=False)
             return {tp: Sent(offset=-1, node=node) for tp in batches}
         response = await self.request(node, request, timeout_s)
-        results = {
-            (topic.name, int(result.index)): result
-            for topic in response.responses
-            for result in topic.partition_responses
-        }
-        return {tp: _produced(results.get(tp), node) for tp in batches}
+        return produced(response, batches, node)
 
     async def poll(
         self,
@@ -267,7 +172,7 @@ class KafkaClient:
             raise
         answers = session.answered(response)
         return {
-            tp: _polled(answers[keys[tp]], position, node) for tp, position in positions.items()
+            tp: read_poll(answers[keys[tp]], position, node) for tp, position in positions.items()
         }
 
     async def end_offset(self, topic: str, partition: int, *, timeout_s: float) -> int:
@@ -276,57 +181,29 @@ class KafkaClient:
         A leader that does not know it yet, because its high watermark has not reached the start of its epoch, answers
         OFFSET_NOT_AVAILABLE (KIP-207); the high watermark of a fetch makes no such promise.
         """
-        return await self._list_offset(topic, partition, _LATEST_TIMESTAMP, timeout_s)
+        return await self._list_offset(topic, partition, LATEST, timeout_s)
 
     async def start_offset(self, topic: str, partition: int, *, timeout_s: float) -> int:
         """Return where the leader's log starts. Raises ``KafkaError``."""
-        return await self._list_offset(topic, partition, _EARLIEST_TIMESTAMP, timeout_s)
+        return await self._list_offset(topic, partition, EARLIEST, timeout_s)
 
     async def _list_offset(
-        self, topic: str, partition: int, timestamp: i64, timeout_s: float
+        self, topic: str, partition: int, timestamp: int, timeout_s: float
     ) -> int:
         leader = self.metadata.leader(topic, partition)
         if leader is None:
             raise ConnectionFailed("LEADER_UNKNOWN", definite=True)
         leader_epoch = self.metadata.topics[topic].partitions[partition].leader_epoch
-        request = list_offsets.ListOffsetsRequest(
-            replica_id=_CONSUMER,
-            isolation_level=_READ_UNCOMMITTED,
-            topics=(
-                list_offsets.ListOffsetsTopic(
-                    name=cast("TopicName", topic),
-                    partitions=(
-                        list_offsets.ListOffsetsPartition(
-                            partition_index=cast("i32", partition),
-                            current_leader_epoch=cast("i32", leader_epoch),
-                            timestamp=timestamp,
-                        ),
-                    ),
-                ),
-            ),
-        )
-        response = await self.request(leader, request, timeout_s)
-        data = response.topics[0].partitions[0]
-        if data.error_code is not ErrorCode.none:
-            raise BrokerError(data.error_code)
-        return int(data.offset)
+        request = list_offsets_request((topic, partition), timestamp, leader_epoch=leader_epoch)
+        return listed_offset(await self.request(leader, request, timeout_s))
 
     async def request(
         self, node: int, request: Any, timeout_s: float, *, is_answered: bool = True
     ) -> Any:
         """Send one request to a broker that the metadata names; returns its response. Raises ``KafkaError``."""
-        if (address := self.metadata.brokers.get(node)) is None:
-            raise ConnectionFailed("BROKER_UNKNOWN", definite=True)
-        connection = self._connections.get(node)
-        if connection is None or connection.address != address:
-            if connection is not None:
-                connection.close()
-            connection = self._connections[node] = self._connect(*address)
-        try:
-            return await connection.request(request, timeout_s=timeout_s, is_answered=is_answered)
-        except BaseException:
-            del self._connections[node]
-            raise
+        return await self._connections.request(
+            self.metadata.brokers, node, request, timeout_s, is_answered=is_answered
+        )
 
     async def ask_any(self, request: Any, timeout_s: float) -> Any:
         """Send one request to one random broker, on a connection of its own. Raises ``KafkaError``."""
@@ -335,67 +212,7 @@ class KafkaClient:
 
     async def ask(self, address: tuple[str, int], request: Any, timeout_s: float) -> Any:
         """Send one request to whoever is there, on a connection of its own. Raises ``KafkaError``."""
-        connection = self._connect(*address)
-        try:
-            return await connection.request(request, timeout_s=timeout_s)
-        finally:
-            connection.close()
-
-    def _connect(self, host: str, port: int) -> KafkaConnection:
-        return KafkaConnection(
-            host,
-            port,
-            client_id=self._client_id,
-            source_host=self._source_host,
-            codec=self._codec,
-        )
+        return await self._connections.ask(address, request, timeout_s)
 
     def close(self) -> None:
-        connections: Iterable[KafkaConnection] = self._connections.values()
-        for connection in connections:
-            connection.close()
-        self._connections.clear()
-
-
-def _produced(result: Any, node: int) -> Sent | KafkaError:
-    """What a broker answered about one partition; ``result`` is None if it did not speak of the partition."""
-    if result is None:
-        return ConnectionFailed("PARTITION_NOT_ANSWERED", definite=False)
-    if result.error_code is not ErrorCode.none:
-        return BrokerError(result.error_code)
-    return Sent(offset=int(result.base_offset), node=node)
-
-
-def _polled(answer: PartitionAnswer | BrokerError, position: int, node: int) -> Polled | KafkaError:
-    """Read the records of an answer from the position on."""
-    if isinstance(answer, BrokerError):
-        return answer
-    try:
-        records = [record for record in read(answer.records) if record.offset >= position]
-    except BadRecordBatch as error:
-        return error
-    return Polled(records, answer.high_watermark, node, end=end_offset(answer.records))
-
-
-def _cluster_metadata(response: MetadataResponse) -> ClusterMetadata:
-    topics: dict[str, TopicMetadata] = {}
-    for topic in response.topics:
-        if topic.error_code is not ErrorCode.none or topic.name is None or topic.topic_id is None:
-            continue
-        topics[topic.name] = TopicMetadata(
-            topic_id=topic.topic_id,
-            partitions={
-                int(p.partition_index): PartitionMetadata(
-                    leader=int(p.leader_id),
-                    leader_epoch=int(p.leader_epoch),
-                    replicas=tuple(map(int, p.replica_nodes)),
-                    isr=tuple(map(int, p.isr_nodes)),
-                )
-                for p in topic.partitions
-            },
-        )
-    return ClusterMetadata(
-        brokers={int(b.node_id): (b.host, int(b.port)) for b in response.brokers},
-        controller_id=int(response.controller_id),
-        topics=topics,
-    )
+        self._connections.close()

@@ -54,6 +54,7 @@ class PartitionAnswer(NamedTuple):
 
     records: bytes
     high_watermark: int
+    log_start_offset: int
 
 
 class FetchSession:
@@ -65,7 +66,8 @@ class FetchSession:
         self._id = _NO_SESSION
         self._epoch = self._full_epoch
         self._asked: dict[PartitionKey, FetchPosition] = {}
-        self._high_watermarks: dict[PartitionKey, int] = {}
+        self._unchanged: dict[PartitionKey, PartitionAnswer] = {}
+        """By partition the answer of a broker that leaves the partition out: no records, and what it stated last."""
 
     def request(
         self,
@@ -81,9 +83,9 @@ class FetchSession:
         }
         forgotten = [key for key in known if key not in positions]
         if self._is_full:
-            self._high_watermarks.clear()
+            self._unchanged.clear()
         for key in forgotten:
-            self._high_watermarks.pop(key, None)
+            self._unchanged.pop(key, None)
         self._asked = dict(positions)
         return fetch.FetchRequest(
             replica_id=_CONSUMER,
@@ -125,8 +127,8 @@ class FetchSession:
         answers: dict[PartitionKey, PartitionAnswer | BrokerError] = {
             key: self._answer(key, result) for key, result in results.items()
         }
-        for key in self._asked.keys() - answers.keys() & self._high_watermarks.keys():
-            answers[key] = PartitionAnswer(b"", self._high_watermarks[key])
+        for key in self._asked.keys() - answers.keys() & self._unchanged.keys():
+            answers[key] = self._unchanged[key]
         if answers.keys() != self._asked.keys():
             self.failed()
             raise ConnectionFailed("OTHER_PARTITIONS_ANSWERED", definite=False)
@@ -143,10 +145,13 @@ class FetchSession:
 
     def _answer(self, key: PartitionKey, result: Any) -> PartitionAnswer | BrokerError:
         if result.error_code is not ErrorCode.none:
-            self._high_watermarks.pop(key, None)
+            self._unchanged.pop(key, None)
             return BrokerError(result.error_code)
-        self._high_watermarks[key] = int(result.high_watermark)
-        return PartitionAnswer(result.records or b"", self._high_watermarks[key])
+        answer = PartitionAnswer(
+            result.records or b"", int(result.high_watermark), int(result.log_start_offset)
+        )
+        self._unchanged[key] = answer._replace(records=b"")
+        return answer
 
     def _go_on(self, session_id: int) -> None:
         """Go on in the session of the answer; a broker without room for the session, or that ends it, has none."""

@@ -21,10 +21,12 @@ from kio.schema.init_producer_id.v4 import request as init_producer_id
 from kio.schema.types import ProducerId
 from kio.static.primitive import i16
 
-from nemesis.workloads.kafka.client import KafkaClient, Sent, milliseconds
+from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.compression import CodecName
 from nemesis.workloads.kafka.errors import BrokerError, KafkaError
+from nemesis.workloads.kafka.produces import Sent
 from nemesis.workloads.kafka.record_batch import NewRecord, Producer, build
+from nemesis.workloads.kafka.timeouts import milliseconds
 
 Records = Sequence[NewRecord | tuple[bytes | None, bytes | None]]
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 from typing import Final, NamedTuple, cast
 
 from kio.schema.errors import ErrorCode
-from kio.schema.list_offsets.v7 import request as list_offsets
 from kio.schema.metadata.v12 import request as metadata
 from kio.schema.offset_for_leader_epoch.v4 import request as epoch_ends
 from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i8, i32, i64
+from kio.static.primitive import i32
 
-from nemesis.workloads.kafka.client import KafkaClient, PartitionMetadata
+from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.cluster_metadata import PartitionMetadata
 from nemesis.workloads.kafka.errors import BrokerError
+from nemesis.workloads.kafka.offset_requests import NO_EPOCH, list_offsets_request, listed_offset
 
-EARLIEST: Final = -2
-LATEST: Final = -1
 _CONSUMER: Final = BrokerId(-1)
-_NO_EPOCH: Final = i32(-1)
 TopicPartition = tuple[str, int]
 
 
@@ -36,27 +34,8 @@ async def offset_at(
     client: KafkaClient, node: int, tp: TopicPartition, timestamp: int, *, timeout_s: float
 ) -> int:
     """Return the first offset of this time in ms, or of ``EARLIEST`` or ``LATEST``; −1: none. Raises ``KafkaError``."""
-    request = list_offsets.ListOffsetsRequest(
-        replica_id=_CONSUMER,
-        isolation_level=i8(0),
-        topics=(
-            list_offsets.ListOffsetsTopic(
-                name=cast("TopicName", tp[0]),
-                partitions=(
-                    list_offsets.ListOffsetsPartition(
-                        partition_index=i32(tp[1]),
-                        current_leader_epoch=_NO_EPOCH,
-                        timestamp=i64(timestamp),
-                    ),
-                ),
-            ),
-        ),
-    )
-    response = await client.request(node, request, timeout_s)
-    data = response.topics[0].partitions[0]
-    if data.error_code is not ErrorCode.none:
-        raise BrokerError(data.error_code)
-    return int(data.offset)
+    request = list_offsets_request(tp, timestamp, leader_epoch=NO_EPOCH)
+    return listed_offset(await client.request(node, request, timeout_s))
 
 
 async def partition_metadata(
@@ -95,7 +74,7 @@ async def epoch_end(
                 partitions=(
                     epoch_ends.OffsetForLeaderPartition(
                         partition=i32(tp[1]),
-                        current_leader_epoch=_NO_EPOCH,
+                        current_leader_epoch=i32(NO_EPOCH),
                         leader_epoch=i32(leader_epoch),
                     ),
                 ),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from nemesis.checkers import FOREIGN, foreign_properties
+from nemesis.checkers import CHECKERS, FOREIGN, foreign_properties, not_observed
 from nemesis.checkers.foreign import decided_in
 from nemesis.cli.console import out, say_json
 from nemesis.cli.options import Json
 from nemesis.faults import FAULTS
 from nemesis.faults.availability import runtimes_of
 from nemesis.faults.base import Fault
+from nemesis.history.sources import ALL_SOURCES
 from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.scenarios import scenario
 from nemesis.scenarios.axes import AXES
+from nemesis.targets import TARGETS, Target
 
 
 def list_everything(as_json: Json = False) -> None:
@@ -25,6 +27,7 @@ def list_everything(as_json: Json = False) -> None:
             axis: {name: _summary(entry) for name, entry in known.items()}
             for axis, known in AXES.items()
         },
+        "targets": {name: _target_summary(target) for name, target in TARGETS.items()},
         "faults": {name: _fault_summary(kind) for name, kind in FAULTS.items()},
         "foreign": {name: ", ".join(foreign_properties(name)) for name in FOREIGN},
         "foreign checkers": {
@@ -46,6 +49,13 @@ def _fault_summary(kind: type[Fault]) -> str:
     """Return what the fault does, and the runtimes that can do it when these are not all."""
     runtimes = runtimes_of(kind)
     return kind.summary + ("" if runtimes == list(RUNTIMES) else f" ({', '.join(runtimes)})")
+
+
+def _target_summary(target: Target) -> str:
+    """Return which sources of events the target has, and how many properties it therefore does not show."""
+    listed = ", ".join(source.value for source in ALL_SOURCES if source in target.observes)
+    hidden = len(not_observed(CHECKERS, target.observes))
+    return f"observes {listed}" + (f"; {hidden} properties are not observed" if hidden else "")
 
 
 def _summary(entry: object) -> str:

@@ -1,4 +1,5 @@
-"""``nemesis mutants``: the scoreboard of the planted bugs; with ``--generated N`` the mutation score.
+"""``nemesis mutants``: the scoreboard of the planted bugs; with ``--generated N`` the mutation score, with
+``--against-blind STARTS`` what guidance is worth.
 
 Exit codes: 0 every bug was caught and the reference showed nothing; 1 a bug was not caught, or the reference showed a
 finding; 2 when the reference is in doubt; 254 and 255 as everywhere.
@@ -17,6 +18,7 @@ import typer
 from nemesis.checkers.framework.model import Verdict
 from nemesis.cli.console import err, note, out, say_json
 from nemesis.cli.generated_mutants import DEFAULT_SEEDS, GeneratedRequest, run_generated
+from nemesis.cli.guided_comparison import ComparisonRequest, run_comparison
 from nemesis.cli.options import (
     FirstSeed,
     Jobs,
@@ -36,12 +38,12 @@ from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running.mutant_choice import mutant_of_argument
 from nemesis.running.simulated.stored import read_spec
 from nemesis.searching.explore.display import ExplorationProgress
-from nemesis.searching.generated.page import part_of, with_part
+from nemesis.searching.page_parts import keep_parts
 from nemesis.searching.scoreboard import Score, in_words, markdown, rows, score
 from nemesis.searching.shrink import Budget, Size, shrink
 from nemesis.searching.shrink.shrinker import INTERRUPT
 from nemesis.searching.shrink.stored import store_shrunk
-from nemesis.support.errors import EXIT_CRASH, MissingRequirement, NemesisError
+from nemesis.support.errors import EXIT_CRASH, MissingRequirement, NemesisError, UsageError
 from nemesis.support.interrupts import terminable
 from nemesis.support.paths import short
 
@@ -89,7 +91,7 @@ def mutants(
         typer.Option(
             "--page",
             metavar="FILE",
-            help="Where the scoreboard of all bugs is written. Default: docs/scoreboard.md; generated: not written.",
+            help="The scoreboard. Default: docs/scoreboard.md; generated, against-blind: not written.",
         ),
     ] = None,
     generated: Annotated[
@@ -127,11 +129,21 @@ def mutants(
             help="JSON lines of generated mutants; a call goes on with what is there.",
         ),
     ] = None,
+    against_blind: Annotated[
+        int | None,
+        typer.Option(
+            "--against-blind",
+            metavar="STARTS",
+            parser=whole_number,
+            help="Search the bugs of --mutant A,B guided and blind, so often each, and compare the costs.",
+        ),
+    ] = None,
     store: Store = Path("store"),
     as_json: Json = False,
 ) -> None:
     """Search every planted bug, and the correct reference, and write the scoreboard."""
     if generated is not None:
+        _refuse_beside_generated(mutant=mutant, against_blind=against_blind)
         run_generated(
             GeneratedRequest(
                 count=generated,
@@ -151,9 +163,28 @@ def mutants(
             )
         )
         return
+    require_range("--shrink-runs", shrink_runs, 0, MAX_SHRINK_RUNS)
+    if against_blind is not None:
+        run_comparison(
+            ComparisonRequest(
+                starts=against_blind,
+                mutants=mutant,
+                search=SearchRequest(
+                    scenario=scenario_name or "",
+                    seeds=PLANTED_SEEDS if seeds is None else seeds,
+                    first_seed=first_seed,
+                    jobs=jobs,
+                    store=store,
+                    time_limit_s=time_limit,
+                ),
+                page=page,
+                command=shlex.join(("nemesis", *sys.argv[1:])),
+                as_json=as_json,
+            )
+        )
+        return
     seeds = PLANTED_SEEDS if seeds is None else seeds
     page = PAGE if page is None else page
-    require_range("--shrink-runs", shrink_runs, 0, MAX_SHRINK_RUNS)
     chosen = mutant_of_argument(mutant)
     searched = [*map(ChosenMutant, MUTANTS), None] if chosen is None else [chosen]
     explorations = {
@@ -188,9 +219,8 @@ def mutants(
             scores.append(scored)
     if mutant is None:
         text = markdown(scores, command=shlex.join(first.command_line))
-        generated_part = part_of(page.read_text(encoding="utf-8")) if page.exists() else None
-        if generated_part is not None:
-            text = with_part(text, generated_part)
+        if page.exists():
+            text = keep_parts(page.read_text(encoding="utf-8"), text)
         write_atomically(page, text.encode())
     if as_json:
         say_json(rows(scores))
@@ -206,6 +236,18 @@ def mutants(
         raise typer.Exit(EXIT_CRASH)
     if not all(scored.is_as_it_should_be for scored in scores):
         raise typer.Exit(EXIT_UNKNOWN)
+
+
+def _refuse_beside_generated(*, mutant: str | None, against_blind: int | None) -> None:
+    """Raise ``UsageError`` for an option of planted bugs beside ``--generated``."""
+    if mutant is not None:
+        raise UsageError(
+            "--generated and --mutant exclude each other: a draw of generated mutants has no planted bug"
+        )
+    if against_blind is not None:
+        raise UsageError(
+            "--generated and --against-blind exclude each other: only planted bugs are searched in both ways"
+        )
 
 
 def _scenario_of(bug: ChosenMutant | None, demanded: str | None) -> str:

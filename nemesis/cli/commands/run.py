@@ -19,6 +19,8 @@ from nemesis.cli.options import (
     ScenarioName,
     Store,
     TimeLimit,
+    broker_count,
+    target_options,
     whole_number,
 )
 from nemesis.cli.outcome import say_outcome
@@ -41,6 +43,27 @@ from nemesis.support.paths import short
 def run(
     scenario_name: ScenarioName,
     target: Annotated[str | None, typer.Option("--target", help="What is run.")] = None,
+    kafka_version: Annotated[
+        str | None,
+        typer.Option("--kafka-version", metavar="X.Y.Z", help="Of the targets kafka and mixed."),
+    ] = None,
+    kafka_home: Annotated[
+        Path | None,
+        typer.Option("--kafka-home", metavar="DIR", help="Kafka from this directory."),
+    ] = None,
+    reference: Annotated[
+        int | None,
+        typer.Option(
+            "--reference",
+            metavar="N",
+            parser=whole_number,
+            help="Of the target mixed: brokers 1 to N run the reference.",
+        ),
+    ] = None,
+    kafka: Annotated[
+        int | None,
+        typer.Option("--kafka", metavar="N", parser=whole_number, help="And the next N run Kafka."),
+    ] = None,
     runtime: Annotated[str | None, typer.Option("--runtime", help="Where it is run.")] = None,
     brokers: Annotated[
         int | None, typer.Option("--brokers", metavar="N", parser=whole_number)
@@ -73,8 +96,9 @@ def run(
             scenario=scenario_name,
             store=store,
             target=target,
+            target_options=target_options(kafka_version, kafka_home, reference),
             runtime=runtime,
-            brokers=brokers,
+            brokers=broker_count(brokers, reference, kafka),
             seed=seed,
             time_limit_s=time_limit,
             faults=faults,

@@ -66,6 +66,8 @@ class ContainerNode:
         """Start a life and return its pid; raises ``NodeExited`` when it is over at once."""
         if self.is_alive:
             raise RuntimeFailure(f"{self.name} is running already as process {self.pid}")
+        if self._process is not None:  # a node that ended by itself: the engine may not know yet
+            await self._until_exited()
         await ask(f"start {self.container_name}", self._container.start)
         state = await self._state()
         try:
@@ -164,7 +166,7 @@ class ContainerNode:
             await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _until_exited(self) -> None:
-        """The engine learns of a death a moment after the kernel; before that it refuses to start the container."""
+        """The engine learns of a death a moment after the kernel; before that a start has no effect, or is refused."""
         await ask(
             f"see the end of {self.container_name}", self._container.wait, timeout=SIGNAL_TIMEOUT_S
         )

@@ -20,8 +20,8 @@ from typing import Final
 
 from nemesis.runtimes.clock_control import library
 from nemesis.runtimes.docker.packages import THIRD_PARTY, pinned
-from nemesis.runtimes.local.java import zookeeper_classpath
 from nemesis.support.errors import MissingRequirement
+from nemesis.support.java import zookeeper_classpath
 
 _PARSER: Final = Lock()
 """CPython 3.11 counts the depth of a tree for all threads together (gh-106905), and two that parse at once break it."""

@@ -22,12 +22,22 @@ from nemesis.runtimes.docker.container_node import ContainerNode
 from nemesis.runtimes.docker.packets.packet_rules import PacketRules
 from nemesis.runtimes.docker.packets.rules import PacketNode
 from nemesis.runtimes.real_cluster import RealCluster, until_it_answers
-from nemesis.targets import TARGETS
+from nemesis.support.errors import UsageError
+from nemesis.support.runtime_names import LOCAL
 from nemesis.targets.base import BrokerEndpoint, seed_of_broker
+from nemesis.targets.reference import ReferenceTarget
 
 RUN_ID_DIGITS = 10
 NOWHERE = IPv4Network(next(TEST_NETWORKS.subnets(new_prefix=24)))
 """Names count before the start, addresses do not."""
+
+
+def require_reference(target: str) -> None:
+    """Raise ``UsageError`` for a target that cannot run in containers; looks at nothing of this machine."""
+    if target != ReferenceTarget.name:
+        raise UsageError(
+            f"the target {target!r} cannot run in containers yet: choose --runtime {LOCAL}"
+        )
 
 
 class DockerNodes(RealCluster[DockerAddresses]):
@@ -48,7 +58,7 @@ class DockerNodes(RealCluster[DockerAddresses]):
         self.clocks = WallClocks(self.run_directory)
         self.containers = Cluster(self.run_id, self.run_directory, has_disks=has_disks)
         self.rules: PacketRules | None = None
-        self._target = TARGETS[config.target]
+        self._target = config.chosen_target
         for broker in names.brokers:
             self._properties(broker, names)
 

@@ -8,7 +8,6 @@
 * ``node_process``      one operating-system process: start, kill, pause, resume, end; each measured
 * ``zookeeper_server``  the real ZooKeeper from the jars that PySpark ships
 * ``broker_process``    a broker of the chosen target
-* ``java``              where the Java runtime and the jars are
 * ``links``             the harness's handle on the proxy process
 * ``proxy``, ``flow``, ``link_table``  the proxy: its sockets, one direction of a connection, the rules;
                         ``python -m nemesis.runtimes.local`` runs it

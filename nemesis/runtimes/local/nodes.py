@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nemesis.interfaces.brokers import SteadyStart
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.interfaces.links import Address
 from nemesis.runtimes.clock_control.wall_clocks import WallClocks
@@ -16,7 +17,6 @@ from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.runtimes.local.zookeeper_server import zookeeper_process
 from nemesis.runtimes.real_cluster import RealCluster, until_it_answers
 from nemesis.support.journal import Journal
-from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerEndpoint
 
 
@@ -36,7 +36,8 @@ class LocalNodes(RealCluster[AddressPlan]):
         self.processes: dict[str, NodeProcess] = {}
         self.journal: Journal | None = None
         self._links: Links | None = None
-        self._target = TARGETS[config.target]
+        self._target = config.chosen_target
+        self.may_exit_at_start = SteadyStart in self._target.missing(config.broker_properties)
         for broker in names.brokers:
             self._target.broker_properties(self.endpoint(broker, names), config.broker_properties)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from nemesis.history.java_locale import JAVA_LOCALE
 from nemesis.interfaces.links import Address
-from nemesis.runtimes.local.java import properties_text, require_java, zookeeper_classpath
 from nemesis.runtimes.local.node_process import NodeProcess
+from nemesis.support.java import properties_text, require_java, zookeeper_classpath
 from nemesis.support.journal import Journal
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"

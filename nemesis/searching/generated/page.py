@@ -1,7 +1,6 @@
 """The mutation score as Markdown: a part of ``docs/scoreboard.md``, and the summary of a nightly job.
 
-The part stands between two comments, so that the scoreboard of planted bugs and the mutation score can each be written
-again without the other. The stated score is read from it: the nightly job compares.
+The stated score is read from the part (``page_parts``): the nightly job compares.
 """
 
 from __future__ import annotations
@@ -12,11 +11,9 @@ from typing import Final
 
 from nemesis.searching.generated.results import MutantRecord, Status
 from nemesis.searching.generated.score import Row, ScoreTable
+from nemesis.searching.page_parts import GENERATED
 from nemesis.support.errors import UsageError
 
-BEGIN: Final = "<!-- generated mutants: begin -->"
-END: Final = "<!-- generated mutants: end -->"
-_PART: Final = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}\n?", re.DOTALL)
 _STATED: Final = re.compile(r"Mutation score: \*\*(\d+(?:\.\d+)?) %\*\*")
 _COLUMNS: Final = (
     "drawn", "reached", "effective", "killed", "survived", "equivalent", "crashed", "hung", "failed", "score (95 %)",
@@ -28,7 +25,6 @@ def part(table: ScoreTable, *, command: str, drawn: int) -> str:
     done = table.total.drawn
     is_partial = f" This is partial: {done} of {drawn} mutants of the draw." if done < drawn else ""
     lines = [
-        BEGIN,
         "## Generated mutants",
         "",
         f"Written by `{command}`.{is_partial}",
@@ -46,9 +42,8 @@ def part(table: ScoreTable, *, command: str, drawn: int) -> str:
             f"| {name} | {count} | {table.total.alone[name]} |"
             for name, count in table.total.properties.most_common()
         ),
-        END,
     ]
-    return "\n".join(lines) + "\n"
+    return GENERATED.text(lines)
 
 
 def headline(total: Row) -> str:
@@ -63,22 +58,9 @@ def headline(total: Row) -> str:
     )
 
 
-def with_part(page: str, new_part: str) -> str:
-    """Return the scoreboard with its part about generated mutants replaced, or added at the end."""
-    if _PART.search(page):
-        return _PART.sub(lambda _: new_part, page)
-    return f"{page.rstrip()}\n\n{new_part}"
-
-
-def part_of(page: str) -> str | None:
-    """Return the part about generated mutants, None when a page has none."""
-    match = _PART.search(page)
-    return None if match is None else match.group()
-
-
 def stated_score(page: str) -> float:
     """Return the score that a scoreboard states, between 0 and 1; raises ``UsageError`` when it states none."""
-    match = _STATED.search(part_of(page) or "")
+    match = _STATED.search(GENERATED.read(page) or "")
     if match is None:
         raise UsageError(
             "the scoreboard: expected a line 'Mutation score: **N %**' in the part about generated mutants, got none"

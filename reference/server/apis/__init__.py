@@ -6,7 +6,7 @@
 * ``metadata``       ApiVersions, Metadata, DescribeCluster, FindCoordinator
 * ``control``        LeaderAndIsr, StopReplica, UpdateMetadata: what the controller tells
 * ``alter_partitions``   AlterPartition
-* ``producers``      InitProducerId
+* ``producers``      InitProducerId; ``producer_id_blocks``   AllocateProducerIds
 * ``records``        DeleteRecords
 * ``topics``         CreateTopics, DeleteTopics, CreatePartitions
 * ``configs``        DescribeConfigs, AlterConfigs, IncrementalAlterConfigs

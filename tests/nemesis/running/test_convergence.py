@@ -27,7 +27,11 @@ from nemesis.running.convergence_checks import (
 )
 from nemesis.support.errors import HarnessError
 from nemesis.workloads.kafka import codec as wire_format
-from nemesis.workloads.kafka.client import ClusterMetadata, PartitionMetadata, TopicMetadata
+from nemesis.workloads.kafka.cluster_metadata import (
+    ClusterMetadata,
+    PartitionMetadata,
+    TopicMetadata,
+)
 
 TP = ("orders", 0)
 

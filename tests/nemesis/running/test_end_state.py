@@ -10,7 +10,11 @@ from uuid import UUID
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState, topic_id_of
 from nemesis.history.recorder import Recorder
 from nemesis.running.end_state import EndState, Logs
-from nemesis.workloads.kafka.client import ClusterMetadata, PartitionMetadata, TopicMetadata
+from nemesis.workloads.kafka.cluster_metadata import (
+    ClusterMetadata,
+    PartitionMetadata,
+    TopicMetadata,
+)
 
 ID = UUID(int=7)
 TP = ("orders", 0)

@@ -12,6 +12,7 @@ from nemesis.faults import DEFAULT_KINDS
 from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.running.preflight import RunOptions, create_run_directory, prepare
 from nemesis.runtimes.clock_control.library import found_library, wall_clock_library
+from nemesis.support.errors import UsageError
 
 
 def options(tmp_path: Path, *, faults: str | None = None, plan: Path | None = None) -> RunOptions:
@@ -44,6 +45,46 @@ def test_a_kind_that_the_runtime_cannot_do_is_refused_even_if_the_seed_does_not_
         with pytest.raises(FaultUnsupported, match=words):
             prepare(options(tmp_path, faults=faults))
     assert not (tmp_path / "store").exists()
+
+
+def test_disks_of_kafka_brokers_are_refused(tmp_path: Path) -> None:
+    asked = replace(options(tmp_path, faults="disk-full,partition"), target="kafka")
+    words = r"cannot do disk-full \(Kafka brokers do not write through the harness's disk\)"
+    with pytest.raises(FaultUnsupported, match=words):
+        prepare(asked)
+
+
+def test_a_bug_for_kafka_is_refused(tmp_path: Path) -> None:
+    asked = replace(options(tmp_path), target="kafka", mutant="hw-unbounded")
+    with pytest.raises(UsageError, match="bugs are planted in the reference only"):
+        prepare(asked)
+
+
+@pytest.mark.parametrize("runtime", ["docker", "simulation"])
+def test_kafka_runs_on_the_runtime_local_only(tmp_path: Path, runtime: str) -> None:
+    with pytest.raises(UsageError, match="the target 'kafka' cannot"):
+        prepare(replace(options(tmp_path), target="kafka", runtime=runtime))
+
+
+def test_a_target_is_refused_before_the_machine_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'absent.sock'}")
+    with pytest.raises(UsageError, match="the target 'kafka' cannot"):
+        prepare(replace(options(tmp_path), target="kafka", runtime="docker"))
+
+
+def test_a_version_without_kafka_is_refused(tmp_path: Path) -> None:
+    asked = replace(options(tmp_path), target_options={"kafka-version": "3.9.1"})
+    with pytest.raises(UsageError, match="--kafka-version: the target reference has no such"):
+        prepare(asked)
+
+
+def test_the_command_that_repeats_a_run_names_the_version(tmp_path: Path) -> None:
+    request = prepare(replace(options(tmp_path), target="kafka"))
+    directory = create_run_directory(request, ["nemesis", "run"])
+    assert "--target kafka --runtime local --kafka-version 3.9.1" in directory.read_info().replay
+    assert directory.read_info().config["target_options"] == {"kafka-version": "3.9.1"}
 
 
 @pytest.fixture

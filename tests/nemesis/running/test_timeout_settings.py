@@ -18,6 +18,7 @@ def test_what_the_scenario_sets() -> None:
         "replica.lag.time.max.ms": 1500,
         "replica.socket.timeout.ms": 2000,
         "replica.fetch.backoff.ms": 100,
+        "replica.fetch.wait.max.ms": 100,
         "controller.socket.timeout.ms": 2000,
         "controller.retry.backoff.ms": 100,
     }

@@ -27,7 +27,11 @@ async def listen(host: str, port: int) -> None:
 
 if __name__ == "__main__":
     properties = json.loads(Path(sys.argv[1]).read_text())
-    if properties.get("exit"):
+    trace = Path(properties["trace.file"])
+    with trace.with_suffix(".starts").open("a") as starts:
+        starts.write(".")
+        start = starts.tell()
+    if properties.get("exit") or start in properties.get("exit_at_starts", []):
         raise SystemExit("told to exit")
-    Path(properties["trace.file"]).touch()
+    trace.touch()
     asyncio.run(listen(properties["host"], properties["port"]))

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nemesis.history.sources import EventSource
+from nemesis.interfaces.runtime import Missing
 from nemesis.targets.base import BrokerEndpoint
 
 SMALL_BROKER = Path(__file__).with_name("small_broker.py")
@@ -14,6 +16,16 @@ SMALL_BROKER = Path(__file__).with_name("small_broker.py")
 
 class SmallTarget:
     name = "small"
+    observes: frozenset[EventSource] = frozenset()
+
+    def __init__(self, missing: Missing | None = None) -> None:
+        self._missing = {} if missing is None else missing
+
+    def missing(self, _properties: Mapping[str, object]) -> Missing:
+        return self._missing
+
+    def with_options(self, _options: Mapping[str, str]) -> SmallTarget:
+        return self
 
     def broker_properties(
         self, endpoint: BrokerEndpoint, properties: Mapping[str, object]

@@ -12,9 +12,11 @@ from typing import Any
 import psutil
 import pytest
 
+from nemesis.interfaces.brokers import SteadyStart
 from nemesis.interfaces.cluster import bootstrap
-from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.errors import NodeExited, RuntimeFailure
 from nemesis.interfaces.links import Link
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.local.zookeeper_server import data_directory
@@ -125,12 +127,36 @@ async def lives_and_deaths(runtime: LocalRuntime) -> None:
 def test_a_broker_that_exits_undoes_the_start(tmp_path: Path) -> None:
     async def scene() -> None:
         runtime = LocalRuntime(config(tmp_path, broker_properties={"exit": True}))
-        with pytest.raises(RuntimeFailure, match="broker-1 exited with code 1: told to exit"):
+        with pytest.raises(RuntimeFailure, match="broker-1 exited with code 1"):
             await runtime.lifecycle.start()
         assert read_journals() == []
         assert not any("zookeeper-1.cfg" in " ".join(p.cmdline()) for p in children())
 
     asyncio.run(scene())
+
+
+def test_a_broker_that_may_exit_while_it_starts_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first start succeeds, the next two do not."""
+    may_exit = SmallTarget({SteadyStart: Unsupported("it exits with its session")})
+    properties = {"exit_at_starts": [2, 3]}
+
+    async def restarted() -> dict[str, Any]:
+        runtime = LocalRuntime(config(tmp_path, broker_count=1, broker_properties=properties))
+        await runtime.lifecycle.start()
+        try:
+            await runtime.processes.kill("broker-1")
+            return await runtime.processes.restart("broker-1")
+        finally:
+            await runtime.lifecycle.stop()
+
+    with pytest.raises(NodeExited, match="broker-1 exited with code 1: told to exit"):
+        asyncio.run(restarted())
+    (tmp_path / "run" / "raw" / "broker-1.starts").unlink()
+    monkeypatch.setitem(TARGETS._entries, "small", may_exit)
+    again = asyncio.run(restarted())
+    assert (again["answered"], again["starts"]) == (True, 3)
 
 
 def test_no_java_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from kazoo.client import KazooClient
 
 from nemesis.history.zookeeper_log import read_log
 from nemesis.interfaces.links import Address
-from nemesis.runtimes.local.java import properties_text
 from nemesis.runtimes.local.zookeeper_server import data_directory, zookeeper_process
+from nemesis.support.java import properties_text
 from nemesis.support.journal import Journal
 from tests.history.zookeeper_server import free_port
 

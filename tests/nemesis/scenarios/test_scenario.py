@@ -106,7 +106,7 @@ def test_a_users_file_is_loaded_by_its_path(tmp_path: Path) -> None:
         ("name: x\nbrokers: 400", "brokers"),
         ("name: x\ntime_limit_s: -4", "time_limit_s"),
         ("name: x\ntime_limit_s: 20\nphases: {warm_up_s: 30}", "too short"),
-        ("name: x\ntarget: oracle", "unknown target 'oracle': allowed are reference"),
+        ("name: x\ntarget: oracle", "unknown target 'oracle': allowed are kafka, mixed, reference"),
         ("name: x\nruntime: moon", "unknown runtime 'moon': allowed are docker, local, simulation"),
         (
             "name: x\nfaults: {kinds: [flood]}",
@@ -158,3 +158,29 @@ def test_the_old_key_of_recipes_is_still_read() -> None:
     new = scenario.parse("name: x\nfaults: {recipes: [zombie-by-pause]}", where="the scenario x")
     assert old == new
     assert new.faults.recipes == ("zombie-by-pause",)
+
+
+KAFKA = 'name: x\ntarget: kafka\ntarget_options: {kafka-version: "3.8.0"}'
+
+
+def test_a_scenario_chooses_a_version_of_its_target() -> None:
+    chosen = scenario.override(scenario.parse(KAFKA, where="the scenario x"))
+    assert chosen.chosen_target.options == {"kafka-version": "3.8.0"}
+
+
+def test_the_command_line_chooses_another_version_or_another_target() -> None:
+    chosen = scenario.parse(KAFKA, where="the scenario x")
+    newer = scenario.override(chosen, target_options={"kafka-version": "3.9.1"})
+    assert newer.target_options == {"kafka-version": "3.9.1"}
+    assert scenario.override(chosen, target="reference").target_options == {}
+
+
+def test_what_is_left_out_is_stored_as_it_is_by_default() -> None:
+    main = scenario.load("partition-controller")
+    chosen = scenario.override(main, target="kafka")
+    assert chosen.target_options == {"kafka-version": "3.9.1"}
+
+
+def test_an_option_of_another_target_is_refused_in_a_file() -> None:
+    with pytest.raises(UsageError, match="the target reference has no such option"):
+        scenario.parse("name: x\ntarget_options: {kafka-version: '3.9.1'}", where="the scenario x")

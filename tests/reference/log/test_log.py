@@ -20,7 +20,9 @@ from nemesis.reference.log.errors import (
 from nemesis.reference.log.log_append_info import AppendedBatch
 from nemesis.reference.model import OffsetAndEpoch
 from nemesis.reference.protocol.record_batch import iter_batches
-from tests.reference.log.batches import batch
+from nemesis.reference.protocol.records import read_records, rebuilt
+from nemesis.workloads.kafka.record_batch import build
+from tests.reference.log.batches import batch, with_codec
 from tests.reference.log.logs import MANY, open_log, ranges, read_all
 
 
@@ -290,6 +292,40 @@ def test_a_batch_is_found_by_time(tmp_path: Path) -> None:
         }
     log.truncate_to(6)
     assert log.offset_for_timestamp(399) is None
+
+
+def test_the_first_record_with_the_latest_time_is_found(tmp_path: Path) -> None:
+    """The record itself, within its batch, in any of the segments."""
+    log = open_log(tmp_path, segment_bytes=250)
+    assert log.record_of_max_timestamp() is None
+    for timestamp in (100, 400, 200, 400):
+        sent = build([(b"first", b"v"), (b"second", b"v")], timestamp)
+        log.append_as_leader(sent, 7)
+    for opened in (log, open_log(tmp_path, segment_bytes=250)):
+        assert opened.record_of_max_timestamp() == (400, 2, 7)
+    log.truncate_to(2)
+    assert log.record_of_max_timestamp() == (100, 0, 7)
+
+
+def test_the_latest_time_may_be_that_of_any_record_of_a_batch(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    sent = build([(b"first", b"v"), (b"second", b"v")], 100)
+    header = next(iter_batches(sent))
+    first, second = read_records(sent, header)
+    later = rebuilt(header, [first, second._replace(timestamp=300)], horizon_ms=None)
+    log.append_as_leader(with_codec(later, 1), 7)
+    assert log.record_of_max_timestamp() == (300, 1, 7)
+
+
+def test_records_without_a_time_and_records_that_cannot_be_read_are_not_found(
+    tmp_path: Path,
+) -> None:
+    log = open_log(tmp_path)
+    log.append_as_leader(build([(b"key", b"v")], -1), 7)
+    assert log.record_of_max_timestamp() is None
+    log.append_as_leader(batch(payload=b"damaged", timestamp=5), 7)
+    with pytest.raises(CorruptRecordError):
+        log.record_of_max_timestamp()
 
 
 def test_a_log_keeps_its_topic_id(tmp_path: Path) -> None:

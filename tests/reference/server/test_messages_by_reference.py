@@ -30,8 +30,8 @@ from nemesis.reference.server.kafka_server import KafkaServer
 from nemesis.simulation.codec import ByReferenceCodec
 from nemesis.workloads.kafka import codec as client_wire_format
 from nemesis.workloads.kafka.admin import KafkaAdmin
-from nemesis.workloads.kafka.client import milliseconds
 from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.kafka.timeouts import milliseconds
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer
 from tests.reference.free_port import HOST, free_port
@@ -256,6 +256,13 @@ async def ask_what_clients_of_ours_do_not(codec: ComparingCodec, port: int) -> N
         ApiVersionsRequest(client_software_name="n", client_software_version="1"),
         DescribeClusterRequest(include_cluster_authorized_operations=False),
         InitProducerIdRequest(transactional_id=None, transaction_timeout=milliseconds(1000)),
+        build(
+            load_request_schema(
+                ApiKey.ALLOCATE_PRODUCER_IDS, OFFERED[ApiKey.ALLOCATE_PRODUCER_IDS].highest
+            ),
+            broker_id=BROKERS[0],
+            broker_epoch=0,
+        ),
         *about_settings_of_all_brokers(),
     ):
         await connection.send(HOST, port, request, timeout_s=5)

@@ -255,6 +255,24 @@ def test_after_trouble_it_waits_and_asks_again(tmp_path: Path, trouble: Callable
     run(scenario())
 
 
+def test_only_changes_of_the_answer_are_traced(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        host = following(tmp_path, 0)
+        refused = answer(ErrorCode.not_leader_or_follower)
+        await follow(host, Leader(answer(), refused, refused, unreachable, unreachable, answer()))
+        answers = [
+            (event["peer"], event["leader_epoch"], event["error"])
+            for event in host.trace.of(Kind.FETCH_ANSWERED)
+        ]
+        assert answers == [
+            (2, 9, "NOT_LEADER_OR_FOLLOWER"),
+            (2, 9, "NETWORK_EXCEPTION"),
+            (2, 9, "NONE"),
+        ]
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     "late",
     [

@@ -97,6 +97,28 @@ def test_without_a_live_leader_nothing_changes_but_the_log_exists(tmp_path: Path
     on_node(tmp_path, scenario)
 
 
+def test_the_answers_for_each_partition_are_traced_after_their_effects(tmp_path: Path) -> None:
+    async def scenario(node: Node) -> None:
+        node.lisr(lisr(leader=1, leader_epoch=3))
+        node.lisr(lisr(leader=2, leader_epoch=3))  # an old state: nothing changes
+        node.update_metadata()  # is known already
+        node.stop(2, delete=False)
+        node.stop(3, delete=True)
+        answers = [
+            (e["api"], e.get("leader"), e["leader_epoch"], e.get("step"), e["error"])
+            for e in node.trace.of(Kind.CONTROL_REQUEST_ANSWERED)
+        ]
+        assert answers == [
+            ("UpdateMetadata", 1, 0, None, "NONE"),
+            ("LeaderAndIsr", 1, 3, None, "NONE"),
+            ("StopReplica", None, 2, "stop", "FENCED_LEADER_EPOCH"),
+            ("StopReplica", None, 3, "delete", "NONE"),
+        ]
+        assert node.trace.of(Kind.METADATA_UPDATED)[0]["live"] == [1, 2, 3]
+
+    on_node(tmp_path, scenario)
+
+
 def test_a_replica_of_somebody_else_or_of_another_topic_is_refused(tmp_path: Path) -> None:
     async def scenario(node: Node) -> None:
         assert node.lisr(lisr(leader=2, replicas=(2, 3)))[1] == {
@@ -127,6 +149,46 @@ def test_a_stray_log_of_an_earlier_topic_of_the_name_gives_way(tmp_path: Path) -
 
     on_node(tmp_path, first)
     on_node(tmp_path, second)
+
+
+def test_a_served_replica_of_a_deleted_topic_gives_way_to_the_next_topic_of_the_name(
+    tmp_path: Path,
+) -> None:
+    """A reassignment took the replica away while the broker's session was lost: no StopReplica comes."""
+
+    async def scenario(node: Node) -> None:
+        node.lisr(lisr(isr=(1,)))
+        await node.produce(batch(3))
+        next_topic = lisr(topic_id=UUID(int=8))
+        assert node.lisr(next_topic)[1] == {TP: ErrorCode.inconsistent_topic_id}
+        node.announce_deletion()
+        assert node.lisr(next_topic)[1] == {TP: ErrorCode.none}
+        assert node.manager.hosted.partition(TP).leader_log.log_end_offset == 0
+        stopped = [(e["topic_id"], e["step"]) for e in node.trace.of(Kind.REPLICA_STOPPED)]
+        assert stopped == [(str(TOPIC_ID), "deleting"), (str(TOPIC_ID), "delete")]
+        late = lisr(leader_epoch=9)
+        assert node.lisr(late)[1] == {TP: ErrorCode.unknown_topic_id}
+
+    on_node(tmp_path, scenario)
+
+
+def test_a_served_replica_gives_way_in_a_later_registration(tmp_path: Path) -> None:
+    """Its topic was deleted while the broker was away; no controller announces that again."""
+
+    async def scenario(node: Node) -> None:
+        node.lisr(lisr(isr=(1,)), broker_epoch=BROKER_EPOCH)
+        stale = lisr(isr=(1,))
+        assert node.lisr(stale, broker_epoch=BROKER_EPOCH + 1)[1] == {
+            TP: ErrorCode.stale_controller_epoch
+        }
+        next_topic = lisr(topic_id=UUID(int=8))
+        assert node.lisr(next_topic, broker_epoch=BROKER_EPOCH + 1)[1] == {
+            TP: ErrorCode.inconsistent_topic_id
+        }
+        assert node.lisr(next_topic, broker_epoch=BROKER_EPOCH + 2)[1] == {TP: ErrorCode.none}
+        assert node.manager.hosted.partition(TP).topic_id == UUID(int=8)
+
+    on_node(tmp_path, scenario)
 
 
 def test_a_follower_fetches_from_its_leader_and_moves_with_it(tmp_path: Path) -> None:

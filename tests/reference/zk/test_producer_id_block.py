@@ -154,6 +154,17 @@ def test_a_block_is_taken_once_though_its_reply_is_lost(zookeeper_address: str) 
     run(test())
 
 
+def test_the_controller_leaves_out_a_block_whose_reply_is_lost(zookeeper_address: str) -> None:
+    """A later controller may have written the same block for the same broker."""
+
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            zookeeper.lose_at = PRODUCER_ID_BLOCK
+            assert await zk_client.producer_ids.allocate(7) == ProducerIdsBlock(7, 1000, 1999)
+
+    run(test())
+
+
 def test_somebody_elses_block_of_the_same_ids_is_not_taken_for_ones_own(
     zookeeper_address: str,
 ) -> None:

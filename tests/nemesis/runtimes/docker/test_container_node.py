@@ -37,6 +37,35 @@ class RefusingContainer:
         raise APIError(f"cannot send {signal}: the container is not running")
 
 
+class LateEngine:
+    """It believes that the main process runs until its end is waited for; a start has no effect before that."""
+
+    name = "nemesis-0a1b-broker-1"
+
+    def __init__(self) -> None:
+        self.attrs: dict[str, Any] = {"State": {"Pid": 0}}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        if self._process is None:
+            self._process = subprocess.Popen(["sleep", "60"])
+            self.attrs = {"State": {"Pid": self._process.pid, "ExitCode": 0}}
+
+    def end(self) -> None:
+        """The main process ends by itself."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def wait(self, timeout: float) -> None:
+        self._process = None
+
+    def reload(self) -> None: ...
+
+    def logs(self, tail: int) -> bytes:
+        return b"all log directories have failed"
+
+
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(["sleep", "60"]) as sleeper:
@@ -66,3 +95,20 @@ def test_a_kill_that_is_refused_while_the_node_lives_is_a_failure(
 ) -> None:
     with pytest.raises(EngineRefused, match="cannot kill nemesis-0a1b-broker-1"):
         asyncio.run(killed(RefusingContainer(process, ends_by_itself=False)))
+
+
+def test_a_node_that_ended_by_itself_starts_again_before_the_engine_knows_of_its_end() -> None:
+    engine = LateEngine()
+    node = ContainerNode("broker-1", cast("Any", engine))
+
+    async def restarted() -> list[int]:
+        first = await node.start()
+        engine.end()
+        return [first, await node.start()]
+
+    try:
+        first, second = asyncio.run(restarted())
+        assert first != second
+        assert node.is_alive
+    finally:
+        engine.end()

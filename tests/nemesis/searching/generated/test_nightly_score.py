@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from nemesis.searching.generated.page import part, stated_score, with_part
+from nemesis.searching.generated.page import part, stated_score
 from nemesis.searching.generated.results import MutantRecord, ResultFile, Status
 from nemesis.searching.generated.score import score_table
+from nemesis.searching.page_parts import GENERATED
 from tests.nemesis.searching.generated.records import HEADER, record
 
 ROOT = Path(__file__).parents[4]
@@ -25,7 +26,9 @@ def night(folder: Path, *batches: list[MutantRecord]) -> tuple[int, str]:
             file.append(mutant)
         files.append(str(file.path))
     page = folder / "scoreboard.md"
-    page.write_text(with_part("# Scoreboard\n", part(score_table(KILLED), command="c", drawn=20)))
+    page.write_text(
+        GENERATED.write("# Scoreboard\n", part(score_table(KILLED), command="c", drawn=20))
+    )
     ran = subprocess.run(
         [sys.executable, ".ci/mutation_score.py", *files, "--page", str(page), "--out", str(folder / "out.md")],
         cwd=ROOT, capture_output=True, text=True, check=False,

@@ -79,6 +79,17 @@ def java_version(java: Path) -> int:
     return int(match[1])
 
 
+def java_build(java: Path) -> str:
+    """Return what tells one build of Java from another: the file ``release`` of its home, else its feature version.
+
+    Raises ``MissingRequirement``.
+    """
+    try:
+        return (java.resolve().parent.parent / "release").read_text("utf-8", errors="replace")
+    except OSError:
+        return str(java_version(java))
+
+
 def require_java() -> Path:
     """Return a ``java`` that is new enough; raises ``MissingRequirement``."""
     java = find_java()

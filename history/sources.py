@@ -1,0 +1,96 @@
+"""The sources of a history: where the harness gets events from.
+
+A target declares which sources it has (``Target.observes``), a run stores them (``RunInfo.observes``), and each
+property names the sources that decide it (``Property.decided_from``). A source is observed as a whole or not at all:
+traces of some brokers, or of some kinds, would look like brokers that did nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from nemesis.history.events import Kind
+
+
+class EventSource(StrEnum):
+    """A source of events, by the name that ``run.json`` and ``results.json`` have."""
+
+    METADATA_LOG = "metadata-log"
+    """ZooKeeper's transaction log: every committed change of metadata."""
+    CLIENTS = "clients"
+    """The operations of clients, with their completions."""
+    TRACES = "traces"
+    """What brokers and controllers record of themselves."""
+    FAULTS = "faults"
+    """What the nemesis did, and what was measured of it."""
+    HARNESS = "harness"
+    """Phases, convergence checks, time-outs, and how late harness and machine were."""
+    END_STATE = "end-state"
+    """What ZooKeeper and the brokers report when the run has ended."""
+    REPLICA_OFFSETS = "replica-offsets"
+    """The offsets that each replica answers when the run has ended."""
+    STORED_LOGS = "stored-logs"
+    """The files of the replicas' logs, read once the brokers are stopped."""
+
+    @property
+    def label(self) -> str:
+        """What the source is, for people."""
+        return _LABELS[self]
+
+
+ALL_SOURCES: Final = tuple(EventSource)
+
+_LABELS: Final = MappingProxyType(
+    {
+        EventSource.METADATA_LOG: "the metadata log",
+        EventSource.CLIENTS: "operations of clients",
+        EventSource.TRACES: "traces of brokers",
+        EventSource.FAULTS: "records of faults",
+        EventSource.HARNESS: "records of the harness",
+        EventSource.END_STATE: "the state at the end",
+        EventSource.REPLICA_OFFSETS: "offsets of replicas at rest",
+        EventSource.STORED_LOGS: "the files of the logs",
+    }
+)
+
+_KINDS: Final[Mapping[EventSource, tuple[Kind, ...]]] = MappingProxyType(
+    {
+        EventSource.METADATA_LOG: (
+            Kind.ZNODE,
+            Kind.ZNODE_REFUSED,
+            Kind.SESSION_CREATED,
+            Kind.SESSION_CLOSED,
+        ),
+        EventSource.CLIENTS: (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO, Kind.FINAL_READ),
+        EventSource.FAULTS: (
+            Kind.FAULT_INVOKE,
+            Kind.FAULT_APPLIED,
+            Kind.FAULT_SKIPPED,
+            Kind.FAULT_HEALED,
+        ),
+        EventSource.HARNESS: (
+            Kind.PHASE,
+            Kind.CONVERGENCE,
+            Kind.HARNESS_LAG,
+            Kind.MACHINE_LOAD,
+            Kind.TIMEOUT_SETTING,
+            Kind.BROKER_PROPERTY,
+        ),
+        EventSource.END_STATE: (Kind.END_STATE,),
+        EventSource.REPLICA_OFFSETS: (Kind.REPLICA_OFFSETS,),
+        EventSource.STORED_LOGS: (Kind.STORED_LOG, Kind.STORED_SEGMENT, Kind.STORED_BATCH),
+    }
+)
+"""The kinds of events of each source; all others are traces."""
+
+_SOURCES: Final[Mapping[str, EventSource]] = MappingProxyType(
+    {kind: source for source in _KINDS for kind in _KINDS[source]}
+)
+
+
+def source_of(kind: str) -> EventSource:
+    """Return the source of the events of a kind; kinds that nemesis does not declare count as traces."""
+    return _SOURCES.get(kind, EventSource.TRACES)

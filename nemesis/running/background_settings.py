@@ -1,0 +1,54 @@
+"""The properties of a run's configuration on which background work and elections depend.
+
+The harness records them, so that a history alone decides whether that work was done. What the scenario does not set has
+the default of Kafka 3.9, which the reference shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from nemesis.history.vocabulary.harness import (
+    BALANCE_ENABLED,
+    BALANCE_INTERVAL,
+    BALANCE_PERCENTAGE,
+    RETENTION_BYTES,
+    RETENTION_INTERVAL,
+    UNCLEAN_ELECTIONS,
+)
+from nemesis.scenarios.scenario import Scenario
+
+_DEFAULTS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        BALANCE_ENABLED: True,
+        BALANCE_INTERVAL: 300,
+        BALANCE_PERCENTAGE: 10,
+        RETENTION_BYTES: -1,
+        RETENTION_INTERVAL: 300_000,
+        UNCLEAN_ELECTIONS: False,
+    }
+)
+
+
+_CLEANUP_POLICY: Final = "log.cleanup.policy"
+_DELETE: Final = "delete"
+
+
+def background_settings(scenario: Scenario) -> dict[str, int]:
+    """Return the properties by name, each in the unit of its name; a truth value is 0 or 1.
+
+    Retention is left out where brokers compact logs by default: what it then deletes, and when, is the cleaner's.
+    """
+    configured = scenario.broker_properties
+    known = {name: _number(str(configured.get(name, value))) for name, value in _DEFAULTS.items()}
+    if str(configured.get(_CLEANUP_POLICY, _DELETE)) != _DELETE:
+        del known[RETENTION_BYTES]
+    return known
+
+
+def _number(text: str) -> int:
+    """Return the number that a configuration's value is."""
+    words = {"true": 1, "false": 0}
+    return words[text.lower()] if text.lower() in words else int(text)

@@ -1,0 +1,179 @@
+"""Start a Kafka broker under the harness's hand: ``python -m nemesis.runtimes.kafka_launcher CONFIG.json --jars DIR``.
+
+The launcher writes the broker's ``.properties`` beside its JSON configuration and executes java in its own place, so
+that the process id is the broker's. What is preloaded already stays, such as the harness's wall clock; behind it comes
+the library that binds the broker's source address.
+
+A broker that starts while the session of its predecessor still lives exits, because its registration in ZooKeeper
+exists. So the launcher waits until that is gone, as a supervisor would by starting it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import logging
+import os
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.retry import KazooRetry
+
+from nemesis.history.java_locale import JAVA_LOCALE
+from nemesis.support.java import find_java, java_build, properties_text
+from nemesis.support.paths import cache_directory
+from nemesis.support.source_address import environment, source_address_library
+
+MAIN_CLASS: Final = "kafka.Kafka"
+CLASSES: Final = "kafka-classes"
+POLL_INTERVAL_S: Final = 0.05
+SESSION_TIMEOUT_S: Final = 2.0
+JVM_OPTIONS: Final = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Djava.awt.headless=true",
+)
+LOGGING: Final = """\
+log4j.rootLogger=INFO, stdout
+log4j.appender.stdout=org.apache.log4j.ConsoleAppender
+log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
+log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+
+
+class _BoundHandler(SequentialThreadingHandler):  # type: ignore[misc]
+    """kazoo's handler whose connections leave from the broker's address: the proxy knows callers by it."""
+
+    def __init__(self, source_host: str) -> None:
+        super().__init__()
+        self._source_host = source_host
+
+    def create_connection(
+        self, address: tuple[str, int], timeout: float | None = None, **_tls: object
+    ) -> socket.socket:
+        return socket.create_connection(
+            address, timeout=timeout, source_address=(self._source_host, 0)
+        )
+
+
+def main(arguments: list[str]) -> None:
+    """Prepare the broker's files and become its JVM; raises what either raises."""
+    parser = argparse.ArgumentParser(prog="nemesis.runtimes.kafka_launcher")
+    parser.add_argument("config", type=Path, help="the broker's properties as JSON")
+    parser.add_argument("--jars", type=Path, required=True, help="the directory of Kafka's jars")
+    options = parser.parse_args(arguments)
+    properties = msgspec.json.decode(options.config.read_bytes(), type=dict[str, str])
+    host = source_host(properties)
+    command = java_command(options.config, options.jars, properties, class_sharing(options.jars))
+    wait_until_unregistered(properties, host)
+    settings = environment(source_address_library(), host)
+    os.execve(command[0], command, {**settings, **JAVA_LOCALE})  # noqa: S606 - no shell is wanted
+
+
+def source_host(properties: Mapping[str, str]) -> str:
+    """Return the host of the first listener: 127.4.9.1 of ``PLAINTEXT://127.4.9.1:19092,...``."""
+    listener = properties["listeners"].split(",")[0]
+    return listener.partition("://")[2].rpartition(":")[0]
+
+
+def class_archive(jars: Path) -> Path:
+    """Return where the classes of these jars are stored for this Java (``kafka_class_archiver``), or would be.
+
+    The first part of the key is that of the directory, the second that of the jars and the Java as they are now.
+    """
+    java = find_java()
+    state = [str(java.resolve()), java_build(java), _checksums(jars)]
+    state += [f"{jar}:{(stat := jar.stat()).st_size}:{stat.st_mtime_ns}" for jar in _jars_in(jars)]
+    name = f"{CLASSES}-{_digest(str(jars.resolve()))}-{_digest(repr(state))}.jsa"
+    return cache_directory() / name
+
+
+def outdated_class_archives(archive: Path) -> list[Path]:
+    """Return the archives of the same directory of jars, from before it or its Java changed."""
+    directory, _, _ = archive.name.rpartition("-")
+    return [other for other in archive.parent.glob(f"{directory}-*.jsa") if other != archive]
+
+
+def _checksums(jars: Path) -> str:
+    """Return the checksums that were fetched with the jars; a Kafka home directory has none."""
+    try:
+        return (jars / "SHA256SUMS").read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def _jars_in(directory: Path) -> list[Path]:
+    """Return the jars, without links to nothing, in an order that is always the same: the stored classes demand it."""
+    return sorted(jar for jar in directory.glob("*.jar") if jar.is_file())
+
+
+def class_sharing(jars: Path) -> list[str]:
+    """Return the options with which a JVM uses the stored classes; none when they are not stored."""
+    archive = class_archive(jars)
+    return [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
+
+
+def class_path(jars: Path) -> str:
+    """Return the jars as java takes them."""
+    return ":".join(map(str, _jars_in(jars)))
+
+
+def java_command(
+    config: Path, jars: Path, properties: Mapping[str, str], options: Sequence[str]
+) -> list[str]:
+    """Write the broker's configuration and that of its log; return the command line of the JVM.
+
+    ``options`` are options of the JVM beside those that every broker has.
+    """
+    settings, log_settings = config.with_suffix(".properties"), config.with_suffix(".log4j")
+    settings.write_text(properties_text(properties), encoding="ascii")
+    log_settings.write_text(LOGGING, encoding="ascii")
+    log_option = f"-Dlog4j.configuration={log_settings.resolve().as_uri()}"
+    all_options = [*JVM_OPTIONS, *options, log_option, "-cp", class_path(jars)]
+    return [str(find_java()), *all_options, MAIN_CLASS, str(settings)]
+
+
+def wait_until_unregistered(properties: Mapping[str, str], host: str) -> None:
+    """Return when no broker of this id is registered in ZooKeeper; waits for ZooKeeper, too."""
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+    client = KazooClient(
+        properties["zookeeper.connect"],
+        timeout=SESSION_TIMEOUT_S,
+        handler=_BoundHandler(host),
+        connection_retry=KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.2),
+        read_only=False,
+    )
+    client.start_async().wait()
+    try:
+        while _is_registered(client, properties["broker.id"]):
+            time.sleep(POLL_INTERVAL_S)
+    finally:
+        client.stop()
+        client.close()
+
+
+def _is_registered(client: KazooClient, broker_id: str) -> bool:
+    """Return whether it is, or may be: without an answer nothing is known."""
+    try:
+        return client.exists(f"/brokers/ids/{broker_id}") is not None
+    except KazooException:
+        return True
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,78 @@
+"""The tables of ``docs/kafka.md`` that are generated from the table of releases and from the defaults of properties.
+
+``python -m nemesis.targets.kafka.pages`` writes them; a test compares them. A table stands between two comment lines
+with its name; the rest of the page is written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from nemesis.history.vocabulary.harness import CONTROL_TIMEOUT
+from nemesis.targets.kafka.properties import (
+    DEFAULTS,
+    LEFT_OUT,
+    REPLICATION_FACTORS,
+    REQUEST_TIMEOUT,
+    ROLES,
+    text_of,
+)
+from nemesis.targets.kafka.releases import RELEASES, Release
+
+PAGE: Final = Path(__file__).resolve().parents[3] / "docs" / "kafka.md"
+
+
+def releases_table() -> str:
+    """Return the adjustments of each release, and whether brokers of it were started."""
+    return _table(
+        ("release", "run", "started", "Maven artifact", "ZooKeeper client"),
+        ((release.name, *_adjustments(release)) for release in RELEASES),
+    )
+
+
+def properties_table() -> str:
+    """Return the properties that are not passed through, and the defaults that are not Kafka's."""
+    return _table(
+        ("property", "value"),
+        [
+            (f"`{REQUEST_TIMEOUT}`", f"that of `{CONTROL_TIMEOUT}`; another value is refused"),
+            *(
+                (f"`{name}`", "that of `default.replication.factor`")
+                for name in REPLICATION_FACTORS
+            ),
+            ("`transaction.state.log.min.isr`", "that of `min.insync.replicas`"),
+            *((f"`{name}`", f"`{text_of(value)}` by default") for name, value in DEFAULTS.items()),
+            (f"`{ROLES}`", "refused: it chooses KRaft"),
+            *((f"`{name}`", f"left out: {reason}") for name, reason in LEFT_OUT.items()),
+        ],
+    )
+
+
+def replaced(page: str) -> str:
+    """Return the page with its tables as they are now."""
+    page = _with_table(page, "properties", properties_table())
+    return _with_table(page, "releases", releases_table())
+
+
+def _with_table(page: str, name: str, table: str) -> str:
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}{table}{end}", page, flags=re.DOTALL)
+
+
+def _adjustments(release: Release) -> tuple[str, str, str, str]:
+    started = "no" if release.started is None else release.started
+    client = "its own" if release.zookeeper_client is None else release.zookeeper_client
+    run = "yes" if release.unknown_request is None else f"no: lacks {release.unknown_request}"
+    return run, started, f"`kafka_{release.scala}`", client
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(replaced(PAGE.read_text("utf-8")), "utf-8")

@@ -1,0 +1,137 @@
+"""Unmodified brokers of Apache Kafka as a target, each a JVM that ``nemesis.runtimes.kafka_launcher`` starts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final, Self
+
+from nemesis.history.sources import ALL_SOURCES, EventSource
+from nemesis.interfaces.brokers import PlantedBugs, SteadyStart
+from nemesis.interfaces.disks import Disks, LogDirs, LogTails, PowerSupply
+from nemesis.interfaces.runtime import Missing
+from nemesis.interfaces.traces import Traces
+from nemesis.interfaces.unsupported import Unsupported
+from nemesis.support.errors import UsageError
+from nemesis.support.source_address import source_address_library
+from nemesis.targets.base import (
+    PLAINTEXT,
+    BrokerEndpoint,
+    listener_properties,
+    refuse_options,
+    refuse_runtime_properties,
+)
+from nemesis.targets.kafka.installation import Installation, cached, fetch, installed_in
+from nemesis.targets.kafka.properties import require_known, translated
+from nemesis.targets.kafka.releases import DEFAULT_VERSION, find_release
+from nemesis.targets.kafka.stored_classes import store_classes
+
+VERSION: Final = "kafka-version"
+HOME: Final = "kafka-home"
+NO_DISK: Final = Unsupported("Kafka brokers do not write through the harness's disk")
+NO_TRACES: Final = Unsupported("Kafka brokers write no traces")
+NO_STEADY_START: Final = Unsupported(
+    "Kafka exits when its session ends while it starts: the harness starts it again, as a supervisor would"
+)
+NO_BUGS: Final = Unsupported("bugs are planted in the reference only")
+
+
+class KafkaTarget:
+    """One version of Kafka, from the cache or from a directory of the user's."""
+
+    name = "kafka"
+    observes = frozenset(ALL_SOURCES) - {EventSource.TRACES}
+
+    def __init__(self, version: str = DEFAULT_VERSION, home: Path | None = None) -> None:
+        """Raises ``UsageError`` for a version that is not in the table of releases."""
+        self._release = find_release(version)
+        self._version = version
+        self._home = home
+
+    @property
+    def options(self) -> dict[str, str]:
+        home = {} if self._home is None else {HOME: str(self._home)}
+        return {VERSION: self._version, **home}
+
+    def with_options(self, options: Mapping[str, str]) -> Self:
+        """Return the target with another ``kafka-version`` or ``kafka-home``; raises ``UsageError``."""
+        refuse_options(self.name, options, [VERSION, HOME])
+        if HOME not in options:
+            return type(self)(options.get(VERSION, DEFAULT_VERSION))
+        home = Path(options[HOME]).resolve()
+        version = installed_in(home).version
+        if options.get(VERSION, version) != version:
+            raise UsageError(
+                f"--{HOME} {home}: expected Kafka {options[VERSION]}, got {version}: leave --{VERSION} out"
+            )
+        return type(self)(version, home)
+
+    def make_ready(self, say: Callable[[str], None]) -> None:
+        """Fetch the jars when they are not in the cache, compile the library that binds source addresses, and store
+        the classes of a broker, without which it only starts more slowly.
+        """
+        source_address_library()
+        installation = fetch(self._version, say) if self._home is None else self._installation()
+        store_classes(installation.jars, say)
+
+    def broker_properties(
+        self, endpoint: BrokerEndpoint, properties: Mapping[str, object]
+    ) -> dict[str, object]:
+        """Return the configuration, every value a text; Kafka itself checks most values when it starts."""
+        refuse_runtime_properties(properties)
+        _refuse_commas(endpoint.log_dirs)
+        return {
+            **translated(properties, self._release),
+            **_listeners(endpoint, properties),
+            "broker.id": str(endpoint.broker_id),
+            "zookeeper.connect": endpoint.zookeeper_connect,
+            "log.dirs": ",".join(map(str, endpoint.log_dirs)),
+        }
+
+    def missing(self, properties: Mapping[str, object]) -> Missing:
+        """Return disks, traces, planted bugs, and starts that a lost session does not end.
+
+        Raises ``UsageError`` for properties that brokers cannot have.
+        """
+        require_known(properties, self._release)
+        disks: Missing = dict.fromkeys((Disks, LogDirs, LogTails, PowerSupply), NO_DISK)
+        others: Missing = {
+            Traces: NO_TRACES,
+            PlantedBugs: NO_BUGS,
+            SteadyStart: NO_STEADY_START,
+        }
+        return {**disks, **others}
+
+    def broker_command(
+        self,
+        config_file: Path,
+        mutant: str | None,
+        *,
+        python: str = sys.executable,
+        disk_commands: Path | None = None,  # noqa: ARG002 - a Kafka broker has a disk of its own
+    ) -> list[str]:
+        """Return the launcher's command line: it becomes the JVM."""
+        assert mutant is None, "refused before the run"
+        jars = self._installation().jars
+        module = "nemesis.runtimes.kafka_launcher"
+        return [python, "-m", module, str(config_file), "--jars", str(jars)]
+
+    def _installation(self) -> Installation:
+        return cached(self._version) if self._home is None else installed_in(self._home)
+
+
+def _refuse_commas(log_dirs: Iterable[Path]) -> None:
+    for log_dir in log_dirs:
+        if "," in str(log_dir):
+            raise UsageError(
+                f"the log directory {log_dir} has a comma, at which Kafka splits log.dirs: choose another --store"
+            )
+
+
+def _listeners(endpoint: BrokerEndpoint, properties: Mapping[str, object]) -> dict[str, object]:
+    """Return the listeners and their protocol: Kafka demands it for a name that is not that of a protocol."""
+    listeners = listener_properties(endpoint, properties)
+    names = [listener.partition("://")[0] for listener in str(listeners["listeners"]).split(",")]
+    protocols = ",".join(f"{name}:{PLAINTEXT}" for name in names)
+    return {"listener.security.protocol.map": protocols, **listeners}

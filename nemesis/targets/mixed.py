@@ -1,0 +1,88 @@
+"""Reference brokers and brokers of Apache Kafka in one cluster: ids 1 to N run the reference, all others run Kafka.
+
+Either kind is controller, leader and follower of the other. What cannot be done to one kind is refused for the cluster.
+The reference's traces are kept beside the logs of the processes and are not judged: without those of the other brokers
+they would convict a correct cluster.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Self
+
+from nemesis.interfaces.runtime import Missing
+from nemesis.support.errors import UsageError
+from nemesis.targets.base import BrokerEndpoint
+from nemesis.targets.kafka.target import KafkaTarget
+from nemesis.targets.reference import ReferenceTarget
+
+REFERENCE: Final = "reference"
+"""The option with the number of reference brokers."""
+CONFIG_PREFIX: Final = "broker-"
+
+
+class MixedTarget:
+    """The two targets, and how many brokers run the reference."""
+
+    name = "mixed"
+    observes = KafkaTarget.observes
+
+    def __init__(self, reference_count: int = 1, kafka: KafkaTarget | None = None) -> None:
+        self._reference_count = reference_count
+        self._reference = ReferenceTarget()
+        self._kafka = KafkaTarget() if kafka is None else kafka
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {REFERENCE: str(self._reference_count), **self._kafka.options}
+
+    def with_options(self, options: Mapping[str, str]) -> Self:
+        """Return the target with another number of reference brokers, or another Kafka; raises ``UsageError``."""
+        count = options.get(REFERENCE, "1")
+        if not count.isdecimal() or int(count) < 1:
+            raise UsageError(f"--{REFERENCE} is {count}: expected a number of brokers above 0")
+        others = {name: value for name, value in options.items() if name != REFERENCE}
+        return type(self)(int(count), self._kafka.with_options(others))
+
+    def make_ready(self, say: Callable[[str], None]) -> None:
+        """Make what Kafka needs."""
+        self._kafka.make_ready(say)
+
+    def broker_properties(
+        self, endpoint: BrokerEndpoint, properties: Mapping[str, object]
+    ) -> dict[str, object]:
+        """Return the configuration of a broker of its kind; raises ``UsageError``."""
+        target = self._target_of(endpoint.broker_id)
+        return target.broker_properties(_without_judged_trace(endpoint), properties)
+
+    def missing(self, properties: Mapping[str, object]) -> Missing:
+        """Return what either kind of broker makes impossible."""
+        return {**self._reference.missing(properties), **self._kafka.missing(properties)}
+
+    def broker_command(
+        self,
+        config_file: Path,
+        mutant: str | None,
+        *,
+        python: str = sys.executable,
+        disk_commands: Path | None = None,
+    ) -> list[str]:
+        """Return the command line of the kind of broker whose configuration this is: ``broker-ID.json``."""
+        target = self._target_of(int(config_file.stem.removeprefix(CONFIG_PREFIX)))
+        return target.broker_command(
+            config_file, mutant, python=python, disk_commands=disk_commands
+        )
+
+    def _target_of(self, broker_id: int) -> ReferenceTarget | KafkaTarget:
+        return self._reference if broker_id <= self._reference_count else self._kafka
+
+
+def _without_judged_trace(endpoint: BrokerEndpoint) -> BrokerEndpoint:
+    """Return the endpoint with its trace, if it has one, among the logs of the processes."""
+    if endpoint.trace_file is None:
+        return endpoint
+    logs = endpoint.trace_file.parent.parent / "logs"
+    return replace(endpoint, trace_file=logs / f"trace-of-{endpoint.trace_file.name}")

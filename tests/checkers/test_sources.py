@@ -1,0 +1,125 @@
+"""The sources that decide each property, and what is left of a property when a target lacks some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import pytest
+from hypothesis import given, settings
+
+from nemesis.checkers import CHECKERS, FOREIGN, not_observed, select
+from nemesis.checkers.breaks.events import loaded, poll
+from nemesis.checkers.checking import check
+from nemesis.checkers.foreign import decided_in
+from nemesis.checkers.framework.model import NotObserved, Result, Verdict
+from nemesis.checkers.framework.property import Property
+from nemesis.history.events import Event, Kind
+from nemesis.history.memory import history_of
+from nemesis.history.sources import ALL_SOURCES, EventSource, source_of
+from nemesis.history.vocabulary import brokers, controller, replication
+from nemesis.history.vocabulary.checking import MODULES
+from nemesis.history.vocabulary.declaring import declarations
+from tests.checkers.histories import judge
+from tests.checkers.honest_histories import JUDGED, cuts, honest_history, steps
+
+UNTRACED = tuple(source for source in ALL_SOURCES if source is not EventSource.TRACES)
+OBSERVED = [name for name, known in CHECKERS.items() if not known.not_observed_without(UNTRACED)]
+"""The properties that a target without traces shows."""
+
+
+def untraced(events: Iterable[Event]) -> list[Event]:
+    return [event for event in events if source_of(event.kind) is not EventSource.TRACES]
+
+
+def verdict_of(decided: Property, events: Iterable[Event]) -> Verdict:
+    return judge(decided.check(), events)[decided.name].verdict
+
+
+def test_a_property_states_its_sources() -> None:
+    with pytest.raises(TypeError, match="decided_from"):
+        Property(  # type: ignore[call-arg]
+            name="new",
+            promise="It holds.",
+            unknown="Never.",
+            source="A test.",
+            check=CHECKERS["hw-grows"].check,
+        )
+
+
+def test_brokers_write_traces_and_nobody_else_does() -> None:
+    assert MODULES
+    writers = {brokers.__name__, controller.__name__, replication.__name__}
+    for declared in declarations():
+        is_trace = declared.view.__module__ in writers
+        assert (source_of(declared.kind) is EventSource.TRACES) == is_trace
+    assert {source_of(kind) for kind in Kind} == set(ALL_SOURCES)
+
+
+@pytest.mark.parametrize("name", CHECKERS)
+def test_a_property_is_decided_from_what_its_check_reads(name: str) -> None:
+    decided = CHECKERS[name]
+    read = {source_of(kind) for kind in decided.needs}
+    assert decided.decided_from
+    assert decided.decided_from | decided.completed_by <= read
+    assert decided.decided_from.isdisjoint(decided.completed_by)
+
+
+@pytest.mark.parametrize("workload", FOREIGN)
+def test_operations_of_clients_decide_every_property_of_an_external_history(workload: str) -> None:
+    for decided in decided_in(workload):
+        assert decided.decided_from == {EventSource.CLIENTS}
+        assert not decided.completed_by
+
+
+def test_what_is_not_observed_names_the_missing_sources() -> None:
+    assert not_observed(CHECKERS, ALL_SOURCES) == ()
+    assert not_observed(["hw-grows", "unseen"], UNTRACED) == (
+        NotObserved(property="hw-grows", without=(EventSource.TRACES,)),
+    )
+    assert len(OBSERVED) >= 24
+    assert not_observed(["lost-write"], [EventSource.TRACES]) == (
+        NotObserved(property="lost-write", without=(EventSource.METADATA_LOG, EventSource.CLIENTS)),
+    )
+
+
+@pytest.mark.parametrize("name", OBSERVED)
+def test_what_is_convicted_without_traces_is_convicted_with_them(name: str) -> None:
+    decided = CHECKERS[name]
+    for events in decided.breaks:
+        if verdict_of(decided, untraced(events)) is Verdict.INVALID:
+            assert verdict_of(decided, events) is Verdict.INVALID
+
+
+@pytest.mark.parametrize("name", sorted(set(OBSERVED) - {"fault-effect", "liveness"}))
+def test_a_property_that_is_observed_without_traces_can_be_broken_without_them(name: str) -> None:
+    decided = CHECKERS[name]
+    verdicts = {verdict_of(decided, untraced(events)) for events in decided.breaks}
+    assert Verdict.INVALID in verdicts
+
+
+@settings(max_examples=60)
+@given(steps, cuts)
+def test_an_honest_cluster_without_traces_is_valid(
+    taken: list[tuple[int, int]], cut: list[int]
+) -> None:
+    names = [name for name in OBSERVED if name in JUDGED]
+    results = judge(select(names), untraced(honest_history(taken)), cut)
+    observed = [results[name] for name in names]
+    assert _bad(observed) == {}
+    assert {result.verdict for result in observed} == {Verdict.VALID}
+
+
+def test_traces_of_some_brokers_are_not_seen() -> None:
+    """In a mixed cluster only the reference's brokers trace: here one that has not led since it opened its log."""
+    name, events = "stale-read-above-hw", [loaded(1, 1, 0, high_watermark=0), *poll(2, 0, {0: 7})]
+
+    def verdict(observed: Collection[EventSource]) -> Verdict:
+        outcome = check(history_of(events), select([name]), observed=observed)
+        return next(result.verdict for result in outcome.results if result.property == name)
+
+    assert verdict(ALL_SOURCES) is Verdict.INVALID
+    assert verdict(UNTRACED) is Verdict.VALID
+
+
+def _bad(results: Iterable[Result]) -> dict[str, object]:
+    return {result.property: result.findings for result in results if result.findings}

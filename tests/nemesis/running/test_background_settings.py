@@ -1,0 +1,38 @@
+"""The recorded properties of background work are those of the scenario, or Kafka's."""
+
+from __future__ import annotations
+
+import msgspec
+
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.running.background_settings import background_settings
+from nemesis.scenarios import scenario as scenarios
+
+SCENARIO = scenarios.load("idempotent-producers")
+
+
+def test_what_the_scenario_sets() -> None:
+    assert background_settings(SCENARIO) == {
+        "auto.leader.rebalance.enable": 1,
+        "leader.imbalance.check.interval.seconds": 3,
+        "leader.imbalance.per.broker.percentage": 10,
+        "log.retention.bytes": -1,
+        "log.retention.check.interval.ms": 300_000,
+        "unclean.leader.election.enable": 0,
+    }
+
+
+def test_words_are_truth_values() -> None:
+    disabled = msgspec.structs.replace(SCENARIO, broker={"auto.leader.rebalance.enable": "false"})
+    assert background_settings(disabled)["auto.leader.rebalance.enable"] == 0
+
+
+def test_retention_is_not_stated_where_logs_are_compacted() -> None:
+    compacted = msgspec.structs.replace(SCENARIO, broker={"log.cleanup.policy": "compact"})
+    assert "log.retention.bytes" not in background_settings(compacted)
+
+
+def test_defaults_are_those_of_brokers() -> None:
+    settings = background_settings(msgspec.structs.replace(SCENARIO, broker={}))
+    defaults = {field.encode_name: field.default for field in msgspec.structs.fields(KafkaConfig)}
+    assert settings == {name: defaults[name] for name in settings}

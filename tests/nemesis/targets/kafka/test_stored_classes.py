@@ -1,0 +1,54 @@
+"""What stores the classes of a broker leaves no process behind, and no draft."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from nemesis.targets.kafka.stored_classes import store_classes, succeeds
+
+LEAVES_A_CHILD = "sleep 600 & echo $! >$0"
+DEADLINE_S = 20.0
+
+
+@pytest.mark.parametrize(
+    ("end", "timeout_s", "outcome"),
+    [
+        pytest.param("exit 0", 20.0, True, id="success"),
+        pytest.param("exit 1", 20.0, False, id="failure"),
+        pytest.param("kill -9 $$", 20.0, False, id="killed"),
+        pytest.param("wait", 0.5, False, id="too slow"),
+    ],
+)
+def test_no_child_outlives_the_program(
+    tmp_path: Path, end: str, timeout_s: float, *, outcome: bool
+) -> None:
+    file = tmp_path / "pid"
+    script = f"{LEAVES_A_CHILD}; {end}"
+    assert succeeds(["/bin/sh", "-c", script, str(file)], timeout_s) is outcome
+    child = int(file.read_text())
+    deadline = time.monotonic() + DEADLINE_S
+    while is_running(child):
+        assert time.monotonic() < deadline
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_a_broker_that_does_not_start_is_reported_and_leaves_no_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    said: list[str] = []
+    store_classes(tmp_path / "no-jars", said.append)
+    assert said == [
+        "the classes of Kafka could not be stored: brokers start more slowly without them"
+    ]
+    assert list((tmp_path / "cache" / "nemesis").iterdir()) == []

@@ -1,0 +1,105 @@
+"""Kafka as a target: its options, a broker's configuration and command, and what cannot be done to its brokers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nemesis.interfaces.brokers import PlantedBugs
+from nemesis.interfaces.disks import Disks, LogTails, PowerSupply
+from nemesis.interfaces.links import Address
+from nemesis.interfaces.traces import Traces
+from nemesis.support.errors import UsageError
+from nemesis.targets import TARGETS
+from nemesis.targets.base import BrokerEndpoint
+
+KAFKA = TARGETS["kafka"]
+ENDPOINT = BrokerEndpoint(
+    broker_id=2,
+    bind=Address("127.4.9.2", 19092),
+    advertised=Address("127.4.9.2", 9092),
+    zookeeper_connect="127.4.9.51:2181",
+    log_dirs=(Path("/run/data/a"), Path("/run/data/b")),
+    trace_file=None,
+    seed=7002,
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A Kafka home directory, as far as its version can be seen."""
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "libs" / "kafka_2.13-3.6.2.jar").touch()
+    return tmp_path
+
+
+def test_a_broker_gets_its_place() -> None:
+    properties = KAFKA.broker_properties(ENDPOINT, {"min.insync.replicas": 2})
+    assert properties["listeners"] == "PLAINTEXT://127.4.9.2:19092"
+    assert properties["advertised.listeners"] == "PLAINTEXT://127.4.9.2:9092"
+    assert properties["zookeeper.connect"] == "127.4.9.51:2181"
+    assert properties["log.dirs"] == "/run/data/a,/run/data/b"
+    assert properties["broker.id"] == "2"
+    assert properties["min.insync.replicas"] == "2"
+    assert all(isinstance(value, str) for value in properties.values())
+
+
+def test_a_listener_for_the_controller_alone_has_a_protocol() -> None:
+    properties = KAFKA.broker_properties(ENDPOINT, {"control.plane.listener.name": "CONTROL"})
+    listeners = "PLAINTEXT://127.4.9.2:19092,CONTROL://127.4.9.2:19093"
+    assert properties["listeners"] == listeners
+    assert properties["listener.security.protocol.map"] == "PLAINTEXT:PLAINTEXT,CONTROL:PLAINTEXT"
+
+
+def test_a_comma_in_the_path_of_the_logs_is_refused() -> None:
+    split = replace(ENDPOINT, log_dirs=(Path("/runs/a,b/data"),))
+    with pytest.raises(UsageError, match=r"/runs/a,b/data has a comma, .* choose another --store"):
+        KAFKA.broker_properties(split, {})
+
+
+def test_what_the_runtime_decides_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"log.dirs is set by the runtime, leave it out"):
+        KAFKA.broker_properties(ENDPOINT, {"log.dirs": "/data"})
+
+
+def test_the_version_is_chosen() -> None:
+    assert KAFKA.options == {"kafka-version": "3.9.1"}
+    assert KAFKA.with_options({"kafka-version": "3.8.0"}).options == {"kafka-version": "3.8.0"}
+
+
+def test_a_home_directory_decides_the_version(home: Path) -> None:
+    chosen = KAFKA.with_options({"kafka-home": str(home)})
+    assert chosen.options == {"kafka-version": "3.6.2", "kafka-home": str(home)}
+    assert chosen.with_options(chosen.options).options == chosen.options
+    command = chosen.broker_command(Path("/run/config/broker-1.json"), None)
+    assert command[-2:] == ["--jars", str(home / "libs")]
+
+
+def test_a_home_directory_of_another_version_is_refused(home: Path) -> None:
+    with pytest.raises(UsageError, match=r"expected Kafka 3.9.1, got 3.6.2: leave --kafka-version"):
+        KAFKA.with_options({"kafka-home": str(home), "kafka-version": "3.9.1"})
+
+
+def test_an_option_of_another_target_is_refused() -> None:
+    with pytest.raises(UsageError, match="the target reference has no such option"):
+        TARGETS["reference"].with_options({"kafka-version": "3.9.1"})
+    with pytest.raises(UsageError, match="--flavour: the target kafka has no such option"):
+        KAFKA.with_options({"flavour": "vanilla"})
+
+
+def test_jvms_have_no_disk_of_ours_no_traces_and_no_planted_bugs() -> None:
+    missing = KAFKA.missing({})
+    assert {Disks, LogTails, PowerSupply, Traces, PlantedBugs} <= missing.keys()
+
+
+def test_a_protocol_without_topic_ids_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"inter.broker.protocol.version is '2.6'"):
+        KAFKA.missing({"inter.broker.protocol.version": "2.6"})
+
+
+@pytest.mark.parametrize("version", ["1.0.2", "2.8.0", "3.2.3"])
+def test_a_release_that_clients_cannot_drive_is_refused(version: str) -> None:
+    with pytest.raises(UsageError, match="which the clients of the harness send"):
+        KAFKA.with_options({"kafka-version": version})
