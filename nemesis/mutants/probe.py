@@ -100,6 +100,12 @@ class Probe:
         self._count(differs=_differ(original, result))
         return result
 
+    def stepped(self, value: Any, step: int) -> Any:
+        """Return one more or one less. The value is computed once: ``next(batches).base_offset`` may be it."""
+        result = value + step
+        self._count(differs=_differ(value, result))
+        return result
+
     def scaled(self, value: Any, factor: int, divisor: int) -> Any:
         """Return a time-out times ``factor`` or divided by ``divisor``; what is not a number stays as it is."""
         result = value

@@ -97,10 +97,8 @@ def outcome_of(report: TrialReport, baseline: BaselineReport, *, is_hung: bool) 
         return Status.HUNG
     if report.has_failed:
         return Status.FAILED
-    if not report.reached:
-        return Status.NOT_REACHED
     if not report.effective and report.trace_hash == baseline.trace_hash:
-        return Status.NO_EFFECT
+        return Status.NO_EFFECT if report.reached else Status.NOT_REACHED
     if report.properties:
         return Status.KILLED
     return Status.CRASHED if report.node_errors else Status.SURVIVED

@@ -61,12 +61,7 @@ def _is_counted(function: Function, node: ast.expr) -> bool:
 
 def _stepped(function: Function, node: ast.expr, step: int) -> Change:
     parent = function.parents[node]
-    if isinstance(node, ast.Constant):
-        assert isinstance(node.value, int)
-        changed: ast.expr = constant(node.value + step)
-    else:
-        operator = ast.Add() if step > 0 else ast.Sub()
-        changed = ast.BinOp(copied(node), operator, constant(abs(step)))
+    changed = _changed(node, step)
     outer = parent if isinstance(parent, ast.expr | ast.keyword | ast.Return) else node
     texts = ast.unparse(outer), ast.unparse(copied(outer, {node: changed}))
     if isinstance(parent, ast.Compare) and len(parent.ops) == 1:
@@ -80,11 +75,14 @@ def _stepped(function: Function, node: ast.expr, step: int) -> Change:
             constant(side),
         )
         return Change(node, *texts, {parent: probed})
-    return Change(node, *texts, {node: _replaced(node, changed)})
+    return Change(node, *texts, {node: probe_call(Probe.stepped, copied(node), constant(step))})
 
 
-def _replaced(node: ast.expr, changed: ast.expr) -> ast.expr:
-    return probe_call(Probe.other, copied(node), changed)
+def _changed(node: ast.expr, step: int) -> ast.expr:
+    if isinstance(node, ast.Constant):
+        assert isinstance(node.value, int)
+        return constant(node.value + step)
+    return ast.BinOp(copied(node), ast.Add() if step > 0 else ast.Sub(), constant(abs(step)))
 
 
 def time_outs(function: Function) -> Iterator[Change]:

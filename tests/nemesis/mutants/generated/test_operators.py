@@ -219,6 +219,16 @@ def test_off_by_one_in_a_comparison_is_effective_when_the_answer_differs() -> No
     assert changed.counts == (3, 1)
 
 
+def test_off_by_one_computes_a_value_once() -> None:
+    text = "class B:\n    offset: int = 5\n\ndef f(batches: list[B], g):\n    return g(batches.pop().offset)\n"
+    names = mutants("off-by-one", text)
+    assert "g(batches.pop().offset - 1)" in names, names
+    changed = example("off-by-one", text, "g(batches.pop().offset - 1)")
+    batches = [changed["B"]()]
+    assert (changed["f"](batches, int), batches) == (4, [])
+    assert changed.counts == (1, 1)
+
+
 def test_factors_and_truth_values_are_not_off_by_one() -> None:
     assert mutants("off-by-one", "def f(a, g):\n    g(True)\n    return a * 10\n") == []
 

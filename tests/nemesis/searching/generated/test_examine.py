@@ -100,6 +100,8 @@ def test_a_trace_that_differs_is_an_effect() -> None:
     assert outcome_of(differs, reference, is_hung=False) is Status.SURVIVED
     never = msgspec.structs.replace(SAME, reached=0)
     assert outcome_of(never, reference, is_hung=False) is Status.NOT_REACHED
+    unseen = msgspec.structs.replace(GUILTY, reached=0, effective=0)
+    assert outcome_of(unseen, reference, is_hung=False) is Status.KILLED
 
 
 def test_the_status_of_several_runs() -> None:
