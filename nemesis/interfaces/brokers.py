@@ -11,5 +11,13 @@ class SteadyStart:
     """A broker whose ZooKeeper session ends while it starts goes on, instead of exiting."""
 
 
+class DiskCommands:
+    """A broker writes through a disk of the harness that fails on command, where it has no disk of its own."""
+
+
+class Containers:
+    """A broker runs in a container of the harness's image."""
+
+
 class PlantedBugs:
     """A broker's process plants a bug of ``nemesis.mutants`` in itself before it starts."""

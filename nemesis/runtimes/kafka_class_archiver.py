@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Final
 
 from nemesis.history.java_locale import JAVA_LOCALE
-from nemesis.runtimes.kafka_launcher import class_archive, java_command, outdated_class_archives
+from nemesis.runtimes.kafka_launcher import java_command
 from nemesis.support.java import find_java, properties_text, zookeeper_classpath
+from nemesis.targets.kafka.stored_classes import class_archive, outdated_class_archives
 
 HOST: Final = "127.0.0.1"
 START_TIMEOUT_S: Final = 120.0

@@ -1,8 +1,8 @@
-"""Start a Kafka broker under the harness's hand: ``python -m nemesis.runtimes.kafka_launcher CONFIG.json --jars DIR``.
+"""Start a Kafka broker under the harness's hand: ``python -m nemesis.runtimes.kafka_launcher CONFIG --jars DIR``.
 
 The launcher writes the broker's ``.properties`` beside its JSON configuration and executes java in its own place, so
-that the process id is the broker's. What is preloaded already stays, such as the harness's wall clock; behind it comes
-the library that binds the broker's source address.
+that the process id is the broker's. What is preloaded already stays, such as the harness's wall clock. On the loopback
+network, where all brokers of this machine are, the library that binds the broker's source address comes behind it.
 
 A broker that starts while the session of its predecessor still lives exits, because its registration in ZooKeeper
 exists. So the launcher waits until that is gone, as a supervisor would by starting it again.
@@ -11,13 +11,13 @@ exists. So the launcher waits until that is gone, as a supervisor would by start
 from __future__ import annotations
 
 import argparse
-import hashlib
 import logging
 import os
 import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -28,12 +28,10 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.retry import KazooRetry
 
 from nemesis.history.java_locale import JAVA_LOCALE
-from nemesis.support.java import find_java, java_build, properties_text
-from nemesis.support.paths import cache_directory
+from nemesis.support.java import find_java, jars_in, properties_text
 from nemesis.support.source_address import environment, source_address_library
 
 MAIN_CLASS: Final = "kafka.Kafka"
-CLASSES: Final = "kafka-classes"
 POLL_INTERVAL_S: Final = 0.05
 SESSION_TIMEOUT_S: Final = 2.0
 JVM_OPTIONS: Final = (
@@ -72,13 +70,13 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="nemesis.runtimes.kafka_launcher")
     parser.add_argument("config", type=Path, help="the broker's properties as JSON")
     parser.add_argument("--jars", type=Path, required=True, help="the directory of Kafka's jars")
+    parser.add_argument("--classes", type=Path, help="where a broker's classes are stored")
     options = parser.parse_args(arguments)
     properties = msgspec.json.decode(options.config.read_bytes(), type=dict[str, str])
     host = source_host(properties)
-    command = java_command(options.config, options.jars, properties, class_sharing(options.jars))
+    command = java_command(options.config, options.jars, properties, class_sharing(options.classes))
     wait_until_unregistered(properties, host)
-    settings = environment(source_address_library(), host)
-    os.execve(command[0], command, {**settings, **JAVA_LOCALE})  # noqa: S606 - no shell is wanted
+    os.execve(command[0], command, {**_environment(host), **JAVA_LOCALE})  # noqa: S606 - no shell is wanted
 
 
 def source_host(properties: Mapping[str, str]) -> str:
@@ -87,50 +85,22 @@ def source_host(properties: Mapping[str, str]) -> str:
     return listener.partition("://")[2].rpartition(":")[0]
 
 
-def class_archive(jars: Path) -> Path:
-    """Return where the classes of these jars are stored for this Java (``kafka_class_archiver``), or would be.
-
-    The first part of the key is that of the directory, the second that of the jars and the Java as they are now.
-    """
-    java = find_java()
-    state = [str(java.resolve()), java_build(java), _checksums(jars)]
-    state += [f"{jar}:{(stat := jar.stat()).st_size}:{stat.st_mtime_ns}" for jar in _jars_in(jars)]
-    name = f"{CLASSES}-{_digest(str(jars.resolve()))}-{_digest(repr(state))}.jsa"
-    return cache_directory() / name
+def _environment(host: str) -> Mapping[str, str]:
+    if not ip_address(
+        host
+    ).is_loopback:  # a machine or container of its own: it has no other address
+        return os.environ
+    return environment(source_address_library(), host)
 
 
-def outdated_class_archives(archive: Path) -> list[Path]:
-    """Return the archives of the same directory of jars, from before it or its Java changed."""
-    directory, _, _ = archive.name.rpartition("-")
-    return [other for other in archive.parent.glob(f"{directory}-*.jsa") if other != archive]
-
-
-def _checksums(jars: Path) -> str:
-    """Return the checksums that were fetched with the jars; a Kafka home directory has none."""
-    try:
-        return (jars / "SHA256SUMS").read_text("utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
-
-
-def _jars_in(directory: Path) -> list[Path]:
-    """Return the jars, without links to nothing, in an order that is always the same: the stored classes demand it."""
-    return sorted(jar for jar in directory.glob("*.jar") if jar.is_file())
-
-
-def class_sharing(jars: Path) -> list[str]:
-    """Return the options with which a JVM uses the stored classes; none when they are not stored."""
-    archive = class_archive(jars)
-    return [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
+def class_sharing(classes: Path | None) -> list[str]:
+    """Return the options with which a JVM uses the stored classes, if they fit its jars and its Java."""
+    return [] if classes is None else [f"-XX:SharedArchiveFile={classes}"]
 
 
 def class_path(jars: Path) -> str:
     """Return the jars as java takes them."""
-    return ":".join(map(str, _jars_in(jars)))
+    return ":".join(map(str, jars_in(jars)))
 
 
 def java_command(

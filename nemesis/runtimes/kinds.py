@@ -54,10 +54,10 @@ def _local(config: ClusterConfig) -> Runtime:
 
 def _docker(config: ClusterConfig) -> Runtime:
     from nemesis.runtimes.docker.machine import packet_features
-    from nemesis.runtimes.docker.nodes import require_reference
+    from nemesis.runtimes.docker.nodes import require_containers
     from nemesis.runtimes.docker.runtime import DockerRuntime
 
-    require_reference(config.target)
+    require_containers(config)
     return DockerRuntime(config, packet_features())
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Protocol, Self, TypeVar
 
-from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.errors import NodeExited, RuntimeFailure
 from nemesis.interfaces.links import Address
 from nemesis.runtimes.membership import Membership
 from nemesis.runtimes.probes import probe_broker, probe_zookeeper
@@ -20,6 +20,8 @@ from nemesis.workloads.kafka.codec import Codec
 
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
+MOST_STARTS: Final = 5
+"""Of a broker that may exit while it starts: a fault ends one session, or a few of them in a row."""
 
 
 class Addresses(Protocol):
@@ -128,3 +130,25 @@ async def until_it_answers(
             return False
         await asyncio.sleep(POLL_INTERVAL_S)
     return True
+
+
+async def started(
+    start: Callable[[], Awaitable[int]],
+    until_it_answers: Callable[[], Awaitable[bool]],
+    *,
+    may_exit: bool,
+) -> dict[str, object]:
+    """Start a node, up to ``MOST_STARTS`` times if it may exit while it starts, as a supervisor would.
+
+    Returns its ``pid``, whether it ``answered``, and the number of ``starts``; raises ``NodeExited``.
+    """
+    most = MOST_STARTS if may_exit else 1
+    for number in range(1, most + 1):
+        try:
+            pid = await start()
+            answered = await until_it_answers()
+            break
+        except NodeExited:
+            if number == most:
+                raise
+    return {"pid": pid, "answered": answered, "starts": number}

@@ -90,6 +90,11 @@ def java_build(java: Path) -> str:
         return str(java_version(java))
 
 
+def jars_in(directory: Path) -> list[Path]:
+    """Return the jars, without links to nothing, in an order that is always the same: stored classes demand it."""
+    return sorted(jar for jar in directory.glob("*.jar") if jar.is_file())
+
+
 def require_java() -> Path:
     """Return a ``java`` that is new enough; raises ``MissingRequirement``."""
     java = find_java()

@@ -61,6 +61,17 @@ def control_plane(address: Address) -> Address:
     return Address(address.host, address.port + CONTROL_PLANE_PORT_OFFSET)
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerProgram:
+    """What starts one broker process, and what a container must have so that it can run there, beside the image."""
+
+    command: list[str]
+    memory: str = "512m"
+    """The most that a container may take, as compose writes it."""
+    paths: tuple[Path, ...] = ()
+    """Files and directories of this machine. A container has them at the same places and cannot write them."""
+
+
 class Target(Protocol):
     """A system under test."""
 
@@ -92,15 +103,16 @@ class Target(Protocol):
     def missing(self, properties: Mapping[str, object]) -> Missing:
         """Return the parts, by type, that brokers with these properties make impossible on any runtime, and why."""
 
-    def broker_command(
+    def broker_program(
         self,
+        broker_id: int,
         config_file: Path,
         mutant: str | None,
         *,
         python: str = sys.executable,
         disk_commands: Path | None = None,
-    ) -> list[str]:
-        """Return the command line of one broker process.
+    ) -> BrokerProgram:
+        """Return what starts one broker, once ``make_ready`` was called.
 
         ``python`` is the interpreter there. ``disk_commands`` is the directory of the commands of a disk that fails on
         command, for a broker that has no disk of its own.

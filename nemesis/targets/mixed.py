@@ -13,15 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
+from nemesis.interfaces.brokers import Containers
 from nemesis.interfaces.runtime import Missing
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.support.errors import UsageError
-from nemesis.targets.base import BrokerEndpoint
+from nemesis.targets.base import BrokerEndpoint, BrokerProgram
 from nemesis.targets.kafka.target import KafkaTarget
 from nemesis.targets.reference import ReferenceTarget
 
 REFERENCE: Final = "reference"
 """The option with the number of reference brokers."""
-CONFIG_PREFIX: Final = "broker-"
+NO_CONTAINERS: Final = Unsupported("a cluster of both kinds of brokers runs on this machine only")
 
 
 class MixedTarget:
@@ -59,21 +61,25 @@ class MixedTarget:
         return target.broker_properties(_without_judged_trace(endpoint), properties)
 
     def missing(self, properties: Mapping[str, object]) -> Missing:
-        """Return what either kind of broker makes impossible."""
-        return {**self._reference.missing(properties), **self._kafka.missing(properties)}
+        """Return what either kind of broker makes impossible, and containers."""
+        return {
+            **self._reference.missing(properties),
+            **self._kafka.missing(properties),
+            Containers: NO_CONTAINERS,
+        }
 
-    def broker_command(
+    def broker_program(
         self,
+        broker_id: int,
         config_file: Path,
         mutant: str | None,
         *,
         python: str = sys.executable,
         disk_commands: Path | None = None,
-    ) -> list[str]:
-        """Return the command line of the kind of broker whose configuration this is: ``broker-ID.json``."""
-        target = self._target_of(int(config_file.stem.removeprefix(CONFIG_PREFIX)))
-        return target.broker_command(
-            config_file, mutant, python=python, disk_commands=disk_commands
+    ) -> BrokerProgram:
+        """Return what starts its kind of broker."""
+        return self._target_of(broker_id).broker_program(
+            broker_id, config_file, mutant, python=python, disk_commands=disk_commands
         )
 
     def _target_of(self, broker_id: int) -> ReferenceTarget | KafkaTarget:

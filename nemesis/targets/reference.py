@@ -16,6 +16,7 @@ from nemesis.reference.kafka_config import ConfigError, KafkaConfig
 from nemesis.support.errors import UsageError
 from nemesis.targets.base import (
     BrokerEndpoint,
+    BrokerProgram,
     listener_properties,
     refuse_options,
     refuse_runtime_properties,
@@ -73,17 +74,18 @@ class ReferenceTarget:
             )
         return missing
 
-    def broker_command(
+    def broker_program(
         self,
+        broker_id: int,  # noqa: ARG002 - its configuration says it
         config_file: Path,
         mutant: str | None,
         *,
         python: str = sys.executable,
         disk_commands: Path | None = None,
-    ) -> list[str]:
+    ) -> BrokerProgram:
         """Return the reference's own entry point, or the launcher where the harness has a hand in the process."""
         options = [] if mutant is None else ["--mutant", mutant]
         if disk_commands is not None:
             options += ["--disk-commands", str(disk_commands)]
         module = "nemesis.runtimes.reference_launcher" if options else "nemesis.reference"
-        return [python, "-m", module, str(config_file), *options]
+        return BrokerProgram([python, "-m", module, str(config_file), *options])

@@ -21,7 +21,7 @@ from docker.models.containers import Container
 from nemesis.history.stored_logs import CLEANED, HIGH_WATERMARKS, LOG_STARTS, METADATA
 from nemesis.history.zookeeper_log import CURRENT_EPOCH
 from nemesis.runtimes.docker import labels
-from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY, TRACE_FILE
+from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY
 from nemesis.runtimes.docker.engine_calls import FAILURES, reason
 
 CHUNK_BYTES = 2**20
@@ -83,8 +83,8 @@ def _save_history(container: Container, node: str, run_directory: Path) -> None:
         for name, content in files(container, TRANSACTION_LOGS):
             if name.startswith("log.") or name == CURRENT_EPOCH:
                 _write(content, target / name)
-    else:
-        for _, content in files(container, TRACE_FILE):
+    elif (trace := container.labels.get(labels.TRACE)) is not None:
+        for _, content in files(container, PurePosixPath(trace)):
             _write(content, raw / f"{node}.jsonl")
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from ipaddress import IPv4Network
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -22,7 +22,9 @@ from typing import Any, Final
 import yaml
 
 from nemesis.runtimes.clock_control import control_page
+from nemesis.runtimes.docker import labels
 from nemesis.support.errors import UsageError
+from nemesis.targets.base import BrokerProgram
 
 TEMPLATE: Final = Path(__file__).parents[3] / "compose" / "compose.yaml"
 FILE_NAME: Final = "compose.yaml"
@@ -62,13 +64,13 @@ def effective(
     image: str,
     hosts: Mapping[str, str],
     brokers: Mapping[str, Mapping[str, object]],
-    broker_command: Sequence[str] | None = None,
+    programs: Mapping[str, BrokerProgram] | None = None,
     tick_time_ms: int = 500,
 ) -> Compose:
     """Return the whole cluster of a run, nothing left open.
 
     ``subnet`` is a /24. ``hosts`` has the brokers' addresses, ``brokers`` their whole properties, both by node.
-    ``broker_command`` is what a broker's container executes when it is not what the template says.
+    ``programs`` has what starts a broker, by node, when it is not what the template says.
     """
     variables = {
         "RUN": run_id,
@@ -82,10 +84,16 @@ def effective(
     services, volumes = fill_in(services, variables), fill_in(volumes, variables)
     for node, properties in brokers.items():
         own = {"BROKER": node.removeprefix("broker-"), "BROKER_HOST": hosts[node], **variables}
+        program = None if programs is None else programs[node]
+        if program is not None:
+            own["BROKER_MEMORY"] = program.memory
         service = fill_in(broker_service, own)
         service["environment"]["NODE_CONFIGURATION"] = json.dumps(properties, indent=2) + "\n"
-        if broker_command is not None:
-            service["command"] = list(broker_command)
+        if (trace := properties.get("trace.file")) is not None:
+            service["labels"][labels.TRACE] = str(trace)
+        if program is not None:
+            service["command"] = program.command
+            service["volumes"] += [f"{path}:{path}:ro" for path in program.paths]
         services[node], volumes[node] = service, fill_in(broker_volume, own)
         volumes[disk_volume(node)] = fill_in(broker_disk, own)
     for node, service in services.items():

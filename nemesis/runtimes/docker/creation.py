@@ -120,10 +120,12 @@ def seconds(duration: str) -> int:
 
 
 def _mount(volume: str, composed: Mapping[str, Any], directory: Path) -> Mount:
-    """``NAME:/path``, where the file says what the volume of that name is really called, or ``./FILE:/path:ro``."""
+    """``NAME:/path``, where the file says what the volume of that name is really called, or ``./FILE:/path:ro``, or
+    ``/FILE:/path:ro``.
+    """
     name, path, *mode = volume.split(":")
     is_read_only = mode == ["ro"]
-    if name.startswith("./"):
+    if name.startswith(("./", "/")):
         return Mount(path, str(directory / name), type="bind", read_only=is_read_only)
     if name not in (composed.get("volumes") or {}):
         raise RuntimeFailure(f"the compose file has no volume {name!r}")

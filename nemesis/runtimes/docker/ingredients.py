@@ -29,7 +29,11 @@ PROJECT: Final = Path(__file__).parents[3]
 COMPOSE: Final = PROJECT / "compose"
 DOCKERFILE: Final = COMPOSE / "Dockerfile"
 
-ENTRY_MODULES: Final = ("nemesis.reference.__main__", "nemesis.runtimes.reference_launcher")
+ENTRY_MODULES: Final = (
+    "nemesis.reference.__main__",
+    "nemesis.runtimes.reference_launcher",
+    "nemesis.runtimes.kafka_launcher",
+)
 OWN_PACKAGE: Final = "nemesis"
 
 FOREIGN_JARS: Final = re.compile(r"-(osx|windows|linux)-(x86_64|aarch_64|riscv64)\.jar$")

@@ -18,6 +18,8 @@ from nemesis.support.journal import ProcessRecord
 
 RUN: Final = "nemesis.running.run"
 NODE: Final = "nemesis.node"
+TRACE: Final = "nemesis.trace"
+"""The file in a broker's container that it writes its trace to; a broker without it writes none."""
 HARNESS: Final = "nemesis.harness"
 """``PID START-TIME PID-NAMESPACE`` of the process that made it."""
 DIRECTORY: Final = "nemesis.directory"

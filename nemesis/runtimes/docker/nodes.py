@@ -10,6 +10,7 @@ import uuid
 from ipaddress import IPv4Network
 from pathlib import Path
 
+from nemesis.interfaces.brokers import Containers, SteadyStart
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.interfaces.links import Address
 from nemesis.runtimes.clock_control.wall_clocks import WallClocks
@@ -25,18 +26,19 @@ from nemesis.runtimes.real_cluster import RealCluster, until_it_answers
 from nemesis.support.errors import UsageError
 from nemesis.support.runtime_names import LOCAL
 from nemesis.targets.base import BrokerEndpoint, seed_of_broker
-from nemesis.targets.reference import ReferenceTarget
 
 RUN_ID_DIGITS = 10
 NOWHERE = IPv4Network(next(TEST_NETWORKS.subnets(new_prefix=24)))
 """Names count before the start, addresses do not."""
 
 
-def require_reference(target: str) -> None:
+def require_containers(config: ClusterConfig) -> None:
     """Raise ``UsageError`` for a target that cannot run in containers; looks at nothing of this machine."""
-    if target != ReferenceTarget.name:
+    missing = config.chosen_target.missing(config.broker_properties)
+    if Containers in missing:
         raise UsageError(
-            f"the target {target!r} cannot run in containers yet: choose --runtime {LOCAL}"
+            f"the target {config.target!r} cannot run in containers "
+            f"({missing[Containers].reason}): choose --runtime {LOCAL}"
         )
 
 
@@ -59,6 +61,7 @@ class DockerNodes(RealCluster[DockerAddresses]):
         self.containers = Cluster(self.run_id, self.run_directory, has_disks=has_disks)
         self.rules: PacketRules | None = None
         self._target = config.chosen_target
+        self.may_exit_at_start = SteadyStart in self._target.missing(config.broker_properties)
         for broker in names.brokers:
             self._properties(broker, names)
 
@@ -125,11 +128,15 @@ class DockerNodes(RealCluster[DockerAddresses]):
 
     def describe(self, addresses: DockerAddresses, image: str) -> Compose:
         """Return the compose file of this cluster with these addresses."""
-        command = self._target.broker_command(
-            Path(compose_file.CONFIGURATION_FILE),
-            self.config.mutant,
-            python=compose_file.PYTHON,
-        )
+        programs = {
+            broker: self._target.broker_program(
+                _number(broker),
+                Path(compose_file.CONFIGURATION_FILE),
+                self.config.mutant,
+                python=compose_file.PYTHON,
+            )
+            for broker in addresses.brokers
+        }
         return compose_file.effective(
             compose_file.read_template(),
             run_id=self.run_id,
@@ -137,13 +144,13 @@ class DockerNodes(RealCluster[DockerAddresses]):
             image=image,
             hosts={broker: addresses.host(broker) for broker in addresses.brokers},
             brokers={broker: self._properties(broker, addresses) for broker in addresses.brokers},
-            broker_command=command,
+            programs=programs,
             tick_time_ms=self.config.zookeeper_tick_time_ms,
         )
 
     def _properties(self, broker: str, addresses: DockerAddresses) -> dict[str, object]:
         """Return a broker's whole configuration; raises ``UsageError``."""
-        number = int(broker.removeprefix("broker-"))
+        number = _number(broker)
         endpoint = BrokerEndpoint(
             broker_id=number,
             bind=addresses.address(broker),
@@ -170,3 +177,7 @@ class DockerNodes(RealCluster[DockerAddresses]):
             raise RuntimeFailure(
                 f"the Docker engine did not mount {disk.device} for {node}: it does not share this mount namespace"
             )
+
+
+def _number(broker: str) -> int:
+    return int(broker.removeprefix("broker-"))

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.docker.nodes import DockerNodes
+from nemesis.runtimes.real_cluster import started
 
 NO_TRACES: Final = Unsupported("its traces stay in the containers until the end of the run")
 
@@ -29,10 +30,12 @@ class DockerProcesses:
         return await self._nodes.node(node).terminate(grace_s=grace_s)
 
     async def restart(self, node: str) -> dict[str, Any]:
-        pid = await self._nodes.begin(node)
-        answered = await self._nodes.until_it_answers(node)
-        container = self._nodes.node(node).container_name
-        return {"container": container, "pid": pid, "answered": answered}
+        measured = await started(
+            lambda: self._nodes.begin(node),
+            lambda: self._nodes.until_it_answers(node),
+            may_exit=self._nodes.may_exit_at_start and self._nodes.node(node).is_broker,
+        )
+        return {"container": self._nodes.node(node).container_name, **measured}
 
     async def pause(self, node: str) -> dict[str, Any]:
         return await self._nodes.node(node).pause()

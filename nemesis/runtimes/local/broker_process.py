@@ -62,9 +62,12 @@ def broker_process(
     if endpoint.trace_file is not None:
         endpoint.trace_file.parent.mkdir(parents=True, exist_ok=True)
     config_file.write_bytes(msgspec.json.format(msgspec.json.encode(all_properties), indent=2))
+    program = target.broker_program(
+        endpoint.broker_id, config_file, mutant, disk_commands=disk_commands
+    )
     return NodeProcess(
         name,
-        target.broker_command(config_file, mutant, disk_commands=disk_commands),
+        program.command,
         log=run_directory / "logs" / f"{name}.log",
         journal=journal,
         environment=environment,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from nemesis.interfaces.errors import NodeExited, RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.local.nodes import LocalNodes
 from nemesis.runtimes.local.traces import LocalTraces
+from nemesis.runtimes.real_cluster import started
 from nemesis.support.errors import MissingRequirement
-
-MOST_STARTS: Final = 5
-"""Of a broker that exits while it starts: a fault ends one session, or a few of them in a row."""
 
 
 class LocalProcesses:
@@ -34,18 +32,17 @@ class LocalProcesses:
         return await self._nodes.process(node).terminate(grace_s=grace_s)
 
     async def restart(self, node: str) -> dict[str, Any]:
-        """Start a process of the node, up to ``MOST_STARTS`` of them if a process may exit while it starts."""
         process = self._nodes.process(node)
-        most = MOST_STARTS if self._nodes.may_exit_at_start else 1
-        for start in range(1, most + 1):
+
+        async def start() -> int:
             process.start()
-            try:
-                answered = await self._nodes.until_it_answers(node)
-                break
-            except NodeExited:
-                if start == most:
-                    raise
-        return {"pid": process.pid, "answered": answered, "starts": start}
+            return process.pid
+
+        return await started(
+            start,
+            lambda: self._nodes.until_it_answers(node),
+            may_exit=self._nodes.may_exit_at_start,
+        )
 
     async def pause(self, node: str) -> dict[str, Any]:
         return await self._nodes.process(node).pause()

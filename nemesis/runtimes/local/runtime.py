@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from nemesis.interfaces.brokers import DiskCommands
 from nemesis.interfaces.clocks import Clocks
+from nemesis.interfaces.disks import Disks
 from nemesis.interfaces.ensemble import EnsembleMembers
 from nemesis.interfaces.network import BandwidthLimits, Connections, Delays
 from nemesis.interfaces.packets import Packets
@@ -49,7 +51,10 @@ class LocalRuntime:
         self.lifecycle = LocalLifecycle(self.cluster)
         self.network = LocalNetwork(self.cluster)
         self.processes = LocalProcesses(self.cluster)
-        self.disks = LocalBrokerDisks(self.cluster)
+        missing = config.chosen_target.missing(config.broker_properties)
+        self.disks: Disks | Unsupported = missing.get(DiskCommands) or LocalBrokerDisks(
+            self.cluster
+        )
         self.clocks: Clocks | Unsupported = self.cluster.clocks.unsupported or NodeClocks(
             self.cluster.clocks, self.cluster.pid
         )

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from nemesis.history.sources import ALL_SOURCES, EventSource
-from nemesis.interfaces.brokers import PlantedBugs, SteadyStart
-from nemesis.interfaces.disks import Disks, LogDirs, LogTails, PowerSupply
+from nemesis.interfaces.brokers import DiskCommands, PlantedBugs, SteadyStart
 from nemesis.interfaces.runtime import Missing
 from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
@@ -18,6 +17,7 @@ from nemesis.support.source_address import source_address_library
 from nemesis.targets.base import (
     PLAINTEXT,
     BrokerEndpoint,
+    BrokerProgram,
     listener_properties,
     refuse_options,
     refuse_runtime_properties,
@@ -25,10 +25,12 @@ from nemesis.targets.base import (
 from nemesis.targets.kafka.installation import Installation, cached, fetch, installed_in
 from nemesis.targets.kafka.properties import require_known, translated
 from nemesis.targets.kafka.releases import DEFAULT_VERSION, find_release
-from nemesis.targets.kafka.stored_classes import store_classes
+from nemesis.targets.kafka.stored_classes import store_classes, stored_classes
 
 VERSION: Final = "kafka-version"
 HOME: Final = "kafka-home"
+MEMORY: Final = "768m"
+"""Of a container: heap, classes, compiled code, stacks of threads and buffers take about 450 MB."""
 NO_DISK: Final = Unsupported("Kafka brokers do not write through the harness's disk")
 NO_TRACES: Final = Unsupported("Kafka brokers write no traces")
 NO_STEADY_START: Final = Unsupported(
@@ -90,32 +92,36 @@ class KafkaTarget:
         }
 
     def missing(self, properties: Mapping[str, object]) -> Missing:
-        """Return disks, traces, planted bugs, and starts that a lost session does not end.
+        """Return the harness's disks, traces, planted bugs, and starts that a lost session does not end.
 
         Raises ``UsageError`` for properties that brokers cannot have.
         """
         require_known(properties, self._release)
-        disks: Missing = dict.fromkeys((Disks, LogDirs, LogTails, PowerSupply), NO_DISK)
-        others: Missing = {
+        return {
+            DiskCommands: NO_DISK,
             Traces: NO_TRACES,
             PlantedBugs: NO_BUGS,
             SteadyStart: NO_STEADY_START,
         }
-        return {**disks, **others}
 
-    def broker_command(
+    def broker_program(
         self,
+        broker_id: int,  # noqa: ARG002 - its configuration says it
         config_file: Path,
         mutant: str | None,
         *,
         python: str = sys.executable,
         disk_commands: Path | None = None,  # noqa: ARG002 - a Kafka broker has a disk of its own
-    ) -> list[str]:
-        """Return the launcher's command line: it becomes the JVM."""
+    ) -> BrokerProgram:
+        """Return the launcher, which becomes the JVM; it reads the jars and, when there are any, the stored classes."""
         assert mutant is None, "refused before the run"
         jars = self._installation().jars
         module = "nemesis.runtimes.kafka_launcher"
-        return [python, "-m", module, str(config_file), "--jars", str(jars)]
+        stored = stored_classes(jars)
+        options = ["--jars", str(jars), *(f"--classes={archive}" for archive in stored)]
+        return BrokerProgram(
+            [python, "-m", module, str(config_file), *options], MEMORY, (jars, *stored)
+        )
 
     def _installation(self) -> Installation:
         return cached(self._version) if self._home is None else installed_in(self._home)

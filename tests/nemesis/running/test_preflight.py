@@ -60,18 +60,22 @@ def test_a_bug_for_kafka_is_refused(tmp_path: Path) -> None:
         prepare(asked)
 
 
-@pytest.mark.parametrize("runtime", ["docker", "simulation"])
-def test_kafka_runs_on_the_runtime_local_only(tmp_path: Path, runtime: str) -> None:
-    with pytest.raises(UsageError, match="the target 'kafka' cannot"):
-        prepare(replace(options(tmp_path), target="kafka", runtime=runtime))
+@pytest.mark.parametrize(
+    ("target", "runtime"), [("kafka", "simulation"), ("mixed", "simulation"), ("mixed", "docker")]
+)
+def test_a_runtime_that_a_target_cannot_use_is_refused(
+    tmp_path: Path, target: str, runtime: str
+) -> None:
+    with pytest.raises(UsageError, match=f"the target '{target}' cannot"):
+        prepare(replace(options(tmp_path), target=target, runtime=runtime))
 
 
 def test_a_target_is_refused_before_the_machine_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'absent.sock'}")
-    with pytest.raises(UsageError, match="the target 'kafka' cannot"):
-        prepare(replace(options(tmp_path), target="kafka", runtime="docker"))
+    with pytest.raises(UsageError, match="the target 'mixed' cannot"):
+        prepare(replace(options(tmp_path), target="mixed", runtime="docker"))
 
 
 def test_a_version_without_kafka_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from nemesis.history.sources import EventSource
 from nemesis.interfaces.runtime import Missing
-from nemesis.targets.base import BrokerEndpoint
+from nemesis.targets.base import BrokerEndpoint, BrokerProgram
 
 SMALL_BROKER = Path(__file__).with_name("small_broker.py")
 
@@ -33,5 +33,7 @@ class SmallTarget:
         own = {"host": endpoint.bind.host, "port": endpoint.bind.port}
         return {**properties, **own, "trace.file": str(endpoint.trace_file)}
 
-    def broker_command(self, config_file: Path, mutant: str | None, **_options: Any) -> list[str]:
-        return [sys.executable, str(SMALL_BROKER), str(config_file)]
+    def broker_program(
+        self, broker_id: int, config_file: Path, mutant: str | None, **_options: Any
+    ) -> BrokerProgram:
+        return BrokerProgram([sys.executable, str(SMALL_BROKER), str(config_file)])

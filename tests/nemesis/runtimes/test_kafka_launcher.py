@@ -5,14 +5,11 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-import pytest
 from kazoo.client import KazooClient
 
 from nemesis.runtimes.kafka_launcher import (
-    class_archive,
     class_sharing,
     java_command,
-    outdated_class_archives,
     source_host,
     wait_until_unregistered,
 )
@@ -37,45 +34,9 @@ def test_properties_are_written_beside_the_configuration(tmp_path: Path) -> None
     assert (tmp_path / "broker-2.properties").read_text() == f"listeners={LISTENERS['listeners']}\n"
 
 
-def test_stored_classes_are_used_for_the_jars_that_they_are_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    jars = tmp_path / "jars"
-    jars.mkdir()
-    (jars / "a.jar").touch()
-    assert class_sharing(jars) == []
-    archive = class_archive(jars)
-    archive.touch()
-    assert class_sharing(jars) == [f"-XX:SharedArchiveFile={archive}"]
-    (jars / "b.jar").touch()
-    assert class_sharing(jars) == []
-
-
-@pytest.mark.parametrize("changed", ["release", "SHA256SUMS", "jars/a.jar"])
-def test_stored_classes_are_renewed_with_the_jars_and_with_java(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
-) -> None:
-    """Java is a home directory with a file ``release``, as all are that OpenJDK builds."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
-    java, jars = tmp_path / "java" / "bin" / "java", tmp_path / "jars"
-    java.parent.mkdir(parents=True)
-    java.touch(mode=0o755)
-    jars.mkdir()
-    files = {
-        "release": tmp_path / "java" / "release",
-        "SHA256SUMS": jars / "SHA256SUMS",
-        "jars/a.jar": jars / "a.jar",
-    }
-    for file in files.values():
-        file.write_text("before")
-    before = class_archive(jars)
-    before.touch()
-    assert class_archive(jars) == before
-    files[changed].write_text("afterwards")
-    assert class_sharing(jars) == []
-    assert outdated_class_archives(class_archive(jars)) == [before]
+def test_stored_classes_are_used_when_there_are_any(tmp_path: Path) -> None:
+    assert class_sharing(None) == []
+    assert class_sharing(tmp_path / "a.jsa") == [f"-XX:SharedArchiveFile={tmp_path / 'a.jsa'}"]
 
 
 def test_a_link_to_nothing_is_no_jar(tmp_path: Path) -> None:

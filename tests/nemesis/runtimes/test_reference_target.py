@@ -85,12 +85,13 @@ def test_a_missing_property_and_an_item_of_a_list_are_named() -> None:
 
 
 def test_only_a_mutant_or_a_disk_that_fails_needs_the_harness_in_the_brokers_process() -> None:
-    command = TARGETS["reference"].broker_command
-    config = Path("broker-2.json")
-    assert command(config, None) == [sys.executable, "-m", "nemesis.reference", "broker-2.json"]
+    program, config = TARGETS["reference"].broker_program, Path("broker-2.json")
+    direct = [sys.executable, "-m", "nemesis.reference", "broker-2.json"]
+    assert program(2, config, None).command == direct
     launcher = [sys.executable, "-m", "nemesis.runtimes.reference_launcher", "broker-2.json"]
-    assert command(config, "truncate-to-hw") == [*launcher, "--mutant", "truncate-to-hw"]
-    ordered = command(config, None, disk_commands=Path("disks/broker-2"))
+    mutant = program(2, config, "truncate-to-hw").command
+    assert mutant == [*launcher, "--mutant", "truncate-to-hw"]
+    ordered = program(2, config, None, disk_commands=Path("disks/broker-2")).command
     assert ordered == [*launcher, "--disk-commands", "disks/broker-2"]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nemesis.history.sources import EventSource
-from nemesis.interfaces.brokers import PlantedBugs
-from nemesis.interfaces.disks import Disks, LogTails
+from nemesis.interfaces.brokers import Containers, DiskCommands, PlantedBugs
+from nemesis.interfaces.disks import LogTails
 from nemesis.interfaces.links import Address
 from nemesis.interfaces.traces import Traces
 from nemesis.support.errors import UsageError
@@ -32,7 +32,7 @@ ENDPOINT = BrokerEndpoint(
 def launched(reference: str, broker_id: int) -> str:
     """The module that starts a broker."""
     target = MIXED.with_options({"reference": reference})
-    return target.broker_command(RUN / "config" / f"broker-{broker_id}.json", None)[2]
+    return target.broker_program(broker_id, RUN / "config.json", None).command[2]
 
 
 def test_the_first_brokers_run_the_reference_and_the_others_kafka() -> None:
@@ -60,7 +60,7 @@ def test_a_trace_of_the_reference_is_kept_where_it_is_not_judged() -> None:
 
 def test_what_either_kind_cannot_have_done_to_it_is_refused() -> None:
     missing = MIXED.missing({"log.flush.interval.messages": 1})
-    assert {Disks, LogTails, Traces, PlantedBugs} <= missing.keys()
+    assert {Containers, DiskCommands, LogTails, Traces, PlantedBugs} <= missing.keys()
 
 
 def test_a_property_that_the_reference_does_not_have_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import yaml
 from nemesis.runtimes.docker import compose_file
 from nemesis.runtimes.docker.compose_file import Compose
 from nemesis.support.errors import UsageError
+from nemesis.targets.base import BrokerProgram
 
 SUBNET = IPv4Network("198.18.7.0/24")
 HOSTS = {"broker-1": "198.18.7.21", "broker-2": "198.18.7.22"}
@@ -19,15 +21,18 @@ BROKERS = {node: {"broker.id": int(node[-1]), "host": host} for node, host in HO
 NODES = [*compose_file.ZOOKEEPERS, *BROKERS]
 
 
-def cluster(broker_command: list[str] | None = None) -> Compose:
+def cluster(
+    program: BrokerProgram | None = None,
+    brokers: Mapping[str, Mapping[str, object]] = BROKERS,
+) -> Compose:
     return compose_file.effective(
         compose_file.read_template(),
         run_id="0a1b",
         subnet=SUBNET,
         image="nemesis:tag",
         hosts=HOSTS,
-        brokers=BROKERS,
-        broker_command=broker_command,
+        brokers=brokers,
+        programs=None if program is None else dict.fromkeys(brokers, program),
         tick_time_ms=250,
     )
 
@@ -77,19 +82,35 @@ def test_the_nodes_are_configured_by_the_file_alone() -> None:
 
 def test_another_command_is_the_brokers_only() -> None:
     command = ["python3", "-m", "elsewhere"]
-    services = cluster(command)["services"]
+    services = cluster(BrokerProgram(command))["services"]
     assert [services[node]["command"] for node in BROKERS] == [command, command]
     assert services["zookeeper-1"]["command"] == cluster()["services"]["zookeeper-1"]["command"]
 
 
 def test_what_is_written_is_read_again_and_compose_would_find_no_variable(tmp_path: Path) -> None:
-    compose = cluster(["echo", "costs $5, ${NOTHING}"])
+    compose = cluster(BrokerProgram(["echo", "costs $5, ${NOTHING}"]))
     path = tmp_path / compose_file.FILE_NAME
     compose_file.write(compose, path)
     assert compose_file.read(path) == compose
     text = path.read_text()
     assert "$" not in text.replace("$$", "")
     assert "NODE_CONFIGURATION: |\n" in text
+
+
+def test_a_broker_has_the_memory_and_the_files_that_its_target_needs() -> None:
+    program = BrokerProgram(["echo"], memory="768m", paths=(Path("/jars"),))
+    services = cluster(program)["services"]
+    assert services["broker-2"]["mem_limit"] == "768m"
+    assert services["broker-2"]["volumes"][-2] == "/jars:/jars:ro"
+    assert cluster()["services"]["broker-2"]["mem_limit"] == "512m"
+    assert "/jars:/jars:ro" not in services["zookeeper-1"]["volumes"]
+
+
+def test_a_label_says_where_a_broker_writes_its_trace() -> None:
+    traced = {"trace.file": "/var/lib/nemesis/trace.jsonl"}
+    services = cluster(brokers={"broker-1": traced, "broker-2": {}})["services"]
+    assert services["broker-1"]["labels"]["nemesis.trace"] == traced["trace.file"]
+    assert "nemesis.trace" not in services["broker-2"]["labels"]
 
 
 def test_the_template_is_left_as_it_was() -> None:

@@ -16,7 +16,11 @@ COMPOSED: dict[str, Any] = {
         "broker-1": {
             "image": "nemesis:tag",
             "container_name": "nemesis-0a1b-broker-1",
-            "volumes": ["data:/var/lib/nemesis", "./clocks/broker-1:/run/nemesis/wall-clock:ro"],
+            "volumes": [
+                "data:/var/lib/nemesis",
+                "./clocks/broker-1:/run/nemesis/wall-clock:ro",
+                "/opt/jars:/opt/jars:ro",
+            ],
             "networks": {"cluster": {"ipv4_address": "198.18.7.21"}},
         }
     },
@@ -59,6 +63,7 @@ def test_a_run_whose_path_has_a_colon_is_mounted_as_any_other() -> None:
     assert positions == [
         ("volume", "nemesis-0a1b-data", "/var/lib/nemesis", False),
         ("bind", "/store/at 10:30/clocks/broker-1", "/run/nemesis/wall-clock", True),
+        ("bind", "/opt/jars", "/opt/jars", True),
     ]
 
 

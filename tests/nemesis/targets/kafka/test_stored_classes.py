@@ -1,4 +1,4 @@
-"""What stores the classes of a broker leaves no process behind, and no draft."""
+"""What stores the classes of a broker leaves no process behind and no draft, and knows which jars they are of."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nemesis.targets.kafka.stored_classes import store_classes, succeeds
+from nemesis.targets.kafka.stored_classes import (
+    class_archive,
+    outdated_class_archives,
+    store_classes,
+    stored_classes,
+    succeeds,
+)
 
 LEAVES_A_CHILD = "sleep 600 & echo $! >$0"
 DEADLINE_S = 20.0
@@ -52,3 +58,44 @@ def test_a_broker_that_does_not_start_is_reported_and_leaves_no_draft(
         "the classes of Kafka could not be stored: brokers start more slowly without them"
     ]
     assert list((tmp_path / "cache" / "nemesis").iterdir()) == []
+
+
+def test_stored_classes_are_used_for_the_jars_that_they_are_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    jars = tmp_path / "jars"
+    jars.mkdir()
+    (jars / "a.jar").touch()
+    assert stored_classes(jars) == ()
+    archive = class_archive(jars)
+    archive.touch()
+    assert stored_classes(jars) == (archive,)
+    (jars / "b.jar").touch()
+    assert stored_classes(jars) == ()
+
+
+@pytest.mark.parametrize("changed", ["release", "SHA256SUMS", "jars/a.jar"])
+def test_stored_classes_are_renewed_with_the_jars_and_with_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    """Java is a home directory with a file ``release``, as all are that OpenJDK builds."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    java, jars = tmp_path / "java" / "bin" / "java", tmp_path / "jars"
+    java.parent.mkdir(parents=True)
+    java.touch(mode=0o755)
+    jars.mkdir()
+    files = {
+        "release": tmp_path / "java" / "release",
+        "SHA256SUMS": jars / "SHA256SUMS",
+        "jars/a.jar": jars / "a.jar",
+    }
+    for file in files.values():
+        file.write_text("before")
+    before = class_archive(jars)
+    before.touch()
+    assert class_archive(jars) == before
+    files[changed].write_text("afterwards")
+    assert stored_classes(jars) == ()
+    assert outdated_class_archives(class_archive(jars)) == [before]

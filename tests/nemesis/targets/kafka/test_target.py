@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.interfaces.brokers import PlantedBugs
-from nemesis.interfaces.disks import Disks, LogTails, PowerSupply
+from nemesis.interfaces.brokers import Containers, DiskCommands, PlantedBugs
 from nemesis.interfaces.links import Address
 from nemesis.interfaces.traces import Traces
 from nemesis.support.errors import UsageError
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerEndpoint
+from nemesis.targets.kafka.stored_classes import class_archive
 
 KAFKA = TARGETS["kafka"]
 ENDPOINT = BrokerEndpoint(
@@ -73,8 +73,20 @@ def test_a_home_directory_decides_the_version(home: Path) -> None:
     chosen = KAFKA.with_options({"kafka-home": str(home)})
     assert chosen.options == {"kafka-version": "3.6.2", "kafka-home": str(home)}
     assert chosen.with_options(chosen.options).options == chosen.options
-    command = chosen.broker_command(Path("/run/config/broker-1.json"), None)
+    command = chosen.broker_program(1, Path("/run/config/broker-1.json"), None).command
     assert command[-2:] == ["--jars", str(home / "libs")]
+
+
+def test_stored_classes_go_with_the_jars(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    chosen = KAFKA.with_options({"kafka-home": str(home)})
+    before = chosen.broker_program(1, Path("broker.json"), None)
+    assert before.paths == (home / "libs",)
+    archive = class_archive(home / "libs")
+    archive.touch()
+    afterwards = chosen.broker_program(1, Path("broker.json"), None)
+    assert afterwards.paths == (home / "libs", archive)
+    assert afterwards.command == [*before.command, f"--classes={archive}"]
 
 
 def test_a_home_directory_of_another_version_is_refused(home: Path) -> None:
@@ -91,7 +103,8 @@ def test_an_option_of_another_target_is_refused() -> None:
 
 def test_jvms_have_no_disk_of_ours_no_traces_and_no_planted_bugs() -> None:
     missing = KAFKA.missing({})
-    assert {Disks, LogTails, PowerSupply, Traces, PlantedBugs} <= missing.keys()
+    assert {DiskCommands, Traces, PlantedBugs} <= missing.keys()
+    assert Containers not in missing
 
 
 def test_a_protocol_without_topic_ids_is_refused() -> None:

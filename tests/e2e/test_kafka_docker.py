@@ -1,0 +1,52 @@
+"""Unmodified brokers of Apache Kafka in containers, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nemesis.history.run_directory import RunDirectory
+from nemesis.support.errors import MissingRequirement
+from nemesis.targets.kafka.installation import fetch
+from nemesis.targets.kafka.releases import DEFAULT_VERSION
+from tests.e2e.command import SCENARIO, events, latest, nemesis
+from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600, func_only=True), needs_docker]
+
+FAULTS = "partition,kill-controller,expire-session,reset-connections"
+KAFKA = ("--target", "kafka", "--runtime", "docker")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _image() -> None:
+    """The image, and Kafka's jars, or a reason why they cannot be had here."""
+    build_image()
+    try:
+        fetch(DEFAULT_VERSION, print)
+    except MissingRequirement as error:
+        pytest.skip(str(error))
+
+
+def test_kafka_in_containers_is_valid_under_faults_and_leaves_nothing(tmp_path: Path) -> None:
+    arguments = ("--seed", "3", "--time-limit", "30", "--faults", FAULTS, "--engine", "inline")
+    ran = nemesis(tmp_path, "run", SCENARIO, *KAFKA, *arguments, timeout_s=500)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+    run = RunDirectory.open(latest(tmp_path))
+    assert things(run_id_of(run.path)) == []
+    info = run.read_info()
+    assert (info.runtime, info.target) == ("docker", "kafka")
+    applied = [event for event in events(run.path, "nemesis") if event["kind"] == "fault-applied"]
+    assert applied
+    assert {event["effect"] for event in applied} == {"measured"}
+    outcome = json.loads(run.results_file.read_text())
+    assert {item["property"] for item in outcome["not_observed"]} >= {"leader-completeness"}
+    checked = {result["property"]: result["checked"] for result in outcome["results"]}
+    for judged in ("final-logs", "lost-write", "leader-from-isr"):
+        assert checked[judged] > 0, judged
+    for number in (1, 2, 3):
+        log = (run.logs / f"broker-{number}.log").read_text(encoding="utf-8")
+        assert "kafka.server.KafkaServer" in log
