@@ -2,9 +2,10 @@
 # make test     set up everything and run every test
 # make check    ruff, mypy --strict, import-linter, the tidy tests
 # make bench    the benchmarks of benchmarks/, ratios measured in one run
+# make bench-kafka   the reference and Apache Kafka side by side
 # make nightly  the long sweeps, and new examples for the laws
 
-.PHONY: install run test check bench nightly clean
+.PHONY: install run test check bench bench-kafka nightly clean
 NEMESIS := .venv/bin/nemesis
 PYTEST := .venv/bin/python -m pytest
 # Brokers and workers are new interpreters all the time: they read what another one has compiled.
@@ -33,6 +34,9 @@ test:
 
 bench: install
 	.venv/bin/python -m benchmarks
+
+bench-kafka: install
+	.venv/bin/python -m benchmarks kafka
 
 nightly:
 	@.ci/install --tests

@@ -1,4 +1,4 @@
-"""A real cluster to put load on: three brokers of the reference, a topic with three replicas, files that vanish."""
+"""A real cluster to put load on: three brokers of one target, a topic with three replicas, files that vanish."""
 
 from __future__ import annotations
 
@@ -52,13 +52,8 @@ class Cluster:
         self._bootstrap = bootstrap
         self._partitions = partitions
         self._directory = directory
-        configs = {
-            str(directory / "config" / f"{broker}.json") for broker in runtime.cluster.brokers
-        }
         self._brokers = [
-            process
-            for process in psutil.Process().children()
-            if not configs.isdisjoint(process.cmdline())
+            psutil.Process(runtime.cluster.pid(broker)) for broker in runtime.cluster.brokers
         ]
 
     @property
@@ -146,6 +141,7 @@ def events_after(trace: Path, start: int) -> tuple[list[Event], int]:
 @asynccontextmanager
 async def cluster(
     *,
+    target: str = "reference",
     tracing: bool = True,
     through_links: bool = True,
     partitions: int = PARTITIONS,
@@ -161,8 +157,10 @@ async def cluster(
                 "min.insync.replicas": MIN_INSYNC_REPLICAS,
                 **(properties or {}),
             },
+            target=target,
             tracing=tracing,
         )
+        config.chosen_target.make_ready(print)
         runtime = LocalRuntime(config) if through_links else LocalRuntime(config, DirectNodes)
         await runtime.lifecycle.start()
         try:

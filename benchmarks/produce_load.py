@@ -80,10 +80,14 @@ async def batched(cluster: Cluster) -> Throughput:
     return await asyncio.to_thread(_produce, cluster, {"linger.ms": LINGER_MS})
 
 
-async def one_partition(cluster: Cluster, *, producers: int) -> Throughput:
-    """Produce full batches of 64 kB to one partition; of each producer one is in flight at a time."""
+async def large_batches(
+    cluster: Cluster, *, producers: int, partition: int = PARTITION_UA
+) -> Throughput:
+    """Produce full batches of 64 kB, to one partition if it is named, else to all of the topic's."""
     settings = {"linger.ms": LARGE_LINGER_MS, "batch.size": LARGE_BATCH_BYTES}
-    return await asyncio.to_thread(_produce, cluster, settings, producers=producers, partition=0)
+    return await asyncio.to_thread(
+        _produce, cluster, settings, producers=producers, partition=partition
+    )
 
 
 async def one_at_a_time(cluster: Cluster) -> Throughput:
@@ -102,7 +106,7 @@ LOADS: dict[str, Load] = {
 
 ONE_PARTITION_LOADS: dict[str, Load] = {
     f"one partition, batches of 64 kB, {producers} × confluent-kafka": partial(
-        one_partition, producers=producers
+        large_batches, producers=producers, partition=0
     )
     for producers in (1, 4, 16)
 }
