@@ -90,6 +90,7 @@ from nemesis.checkers.replication.commitment import ACK_AFTER_COMMIT, NO_TRUNCAT
 from nemesis.checkers.replication.final_logs import FINAL_LOGS
 from nemesis.checkers.replication.high_watermark import HW_BOUNDED
 from nemesis.checkers.replication.hw_grows import HW_GROWS
+from nemesis.checkers.replication.hw_sampled import HW_SAMPLED
 from nemesis.checkers.replication.isr_joins import ISR_JOIN_CAUGHT_UP
 from nemesis.checkers.replication.log_start import LOG_START_BOUNDED
 from nemesis.checkers.replication.logs import LEADER_COMPLETENESS, LOG_MATCHING
@@ -104,6 +105,7 @@ __all__ = [
     "FOREIGN",
     "Property",
     "foreign_properties",
+    "judged_by_default",
     "property_named",
     "select",
     "select_foreign",
@@ -125,6 +127,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     LEGAL_TRANSITION,
     HW_BOUNDED,
     HW_GROWS,
+    HW_SAMPLED,
     ISR_JOIN_CAUGHT_UP,
     ISR_SHRINKS_IN_TIME,
     LEADER_KEEPS_LOG,
@@ -179,6 +182,15 @@ def select(names: Iterable[str] | None = None) -> list[Check]:
             raise KeyError(name)
     checks = dict.fromkeys(checker.check for name, checker in CHECKERS.items() if name in wanted)
     return [check() for check in checks]
+
+
+def judged_by_default(observed: Collection[EventSource]) -> tuple[str, ...]:
+    """Return all of our own properties but the samples of what these sources show exactly, in the order of reports."""
+    return tuple(
+        name
+        for name, known in CHECKERS.items()
+        if not known.stands_in_for or known.incomplete_without(observed)
+    )
 
 
 def recorded(events_format: int) -> tuple[str, ...]:

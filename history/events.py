@@ -94,6 +94,7 @@ class Kind(StrEnum):
     BROKER_PROPERTY = "broker-property"
     END_STATE = "end-state"
     REPLICA_OFFSETS = "replica-offsets"
+    REPLICA_SAMPLE = "replica-sample"
     STORED_LOG = "stored-log"
     STORED_SEGMENT = "stored-segment"
     STORED_BATCH = "stored-batch"

@@ -32,6 +32,8 @@ class EventSource(StrEnum):
     """What ZooKeeper and the brokers report when the run has ended."""
     REPLICA_OFFSETS = "replica-offsets"
     """The offsets that each replica answers when the run has ended."""
+    REPLICA_SAMPLES = "replica-samples"
+    """Offsets that replicas answer during the run, now and then: between two samples nothing is known."""
     STORED_LOGS = "stored-logs"
     """The files of the replicas' logs, read once the brokers are stopped."""
 
@@ -52,6 +54,7 @@ _LABELS: Final = MappingProxyType(
         EventSource.HARNESS: "records of the harness",
         EventSource.END_STATE: "the state at the end",
         EventSource.REPLICA_OFFSETS: "offsets of replicas at rest",
+        EventSource.REPLICA_SAMPLES: "samples of replicas",
         EventSource.STORED_LOGS: "the files of the logs",
     }
 )
@@ -81,6 +84,7 @@ _KINDS: Final[Mapping[EventSource, tuple[Kind, ...]]] = MappingProxyType(
         ),
         EventSource.END_STATE: (Kind.END_STATE,),
         EventSource.REPLICA_OFFSETS: (Kind.REPLICA_OFFSETS,),
+        EventSource.REPLICA_SAMPLES: (Kind.REPLICA_SAMPLE,),
         EventSource.STORED_LOGS: (Kind.STORED_LOG, Kind.STORED_SEGMENT, Kind.STORED_BATCH),
     }
 )

@@ -398,6 +398,13 @@ def _replica_offsets(event: Event) -> str:
     )
 
 
+def _replica_sample(event: Event) -> str:
+    about = f"{'leader' if event.node == event.leader else 'replica'} {event.node} of {_of(event)}"
+    if event.high_watermark is not None:
+        return f"{about} answered the high watermark {event.high_watermark}"
+    return f"{about} answered the log end {event.log_end_offset}"
+
+
 def _convergence(event: Event) -> str:
     check = f"the check {event.check!r}"
     if event.topic is not None or event.node is not None:
@@ -484,6 +491,7 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.FINAL_READ: _final_read,
         Kind.END_STATE: _end_state,
         Kind.REPLICA_OFFSETS: _replica_offsets,
+        Kind.REPLICA_SAMPLE: _replica_sample,
         Kind.CONVERGENCE: _convergence,
         Kind.UNFORESEEN_EXCEPTION: _unforeseen_exception,
         Kind.PHASE: _phase,

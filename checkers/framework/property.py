@@ -10,11 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from nemesis.checkers.framework.reason import Reason, SeekCause
 from nemesis.history.events import Event
 from nemesis.history.sources import ALL_SOURCES, EventSource, source_of
+
+SAMPLED_WITHOUT: Final = frozenset({EventSource.TRACES})
+"""Samples stand in for what traces would show."""
 
 History = tuple[Event, ...]
 """The events of a tiny history, in any order."""
@@ -64,6 +67,9 @@ class Property:
     """The sources without any one of which the property is not observed: its check would convict, or see nothing."""
     completed_by: frozenset[EventSource] = frozenset()
     """The sources that decide the rest of the promise: without one of them a violation is certain, its absence not."""
+    stands_in_for: str = ""
+    """The exact property of which this one is a sample. It is judged only where brokers do not trace: a violation is
+    certain, its absence is not."""
     recorded_since: int = 2
     """The first format of events whose runs record what the property needs. It does not judge runs of older formats."""
     reason: Reason | None = None
@@ -88,7 +94,12 @@ class Property:
 
     def incomplete_without(self, observed: Collection[EventSource]) -> tuple[EventSource, ...]:
         """Return the sources that would decide the rest of the promise and are not among the observed ones."""
-        return _missing(self.completed_by, observed)
+        return _missing(self.wanted_in_addition, observed)
+
+    @property
+    def wanted_in_addition(self) -> frozenset[EventSource]:
+        """``completed_by``, and for a sample what its exact property is decided from."""
+        return self.completed_by | (SAMPLED_WITHOUT if self.stands_in_for else frozenset())
 
     @property
     def summary(self) -> str:
@@ -99,8 +110,8 @@ class Property:
     def extent(self) -> str:
         """The sources that decide the property: ``from metadata-log; in part without traces``."""
         extent = f"from {_listed(self.decided_from)}"
-        if self.completed_by:
-            extent += f"; in part without {_listed(self.completed_by)}"
+        if self.wanted_in_addition:
+            extent += f"; in part without {_listed(self.wanted_in_addition)}"
         return extent
 
 

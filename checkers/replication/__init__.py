@@ -4,6 +4,7 @@ Judged from the brokers' own traces, never from what a leader believes of its fo
 
 * ``high_watermark``    hw-bounded (start here); ``claims`` proves most large segments without a second look
 * ``hw_grows``          high watermarks of one leader never fall
+* ``hw_sampled``        both of high watermarks of brokers that do not trace, as far as they are sampled
 * ``isr_joins``         replicas that join an ISR have caught up
 * ``commitment``        records below a high watermark stay: no-truncation-below-hw, ack-after-commit
 * ``logs``              leader-completeness and log-matching

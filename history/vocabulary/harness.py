@@ -138,6 +138,32 @@ class ReplicaOffsets(View, frozen=True, kw_only=True):
     """The number of replicas that were asked."""
 
 
+@declares(Kind.REPLICA_SAMPLE)
+class ReplicaSample(View, frozen=True, kw_only=True):
+    """An offset that a replica answered during the run, where brokers write no traces.
+
+    In each look the harness first asks every leader for its high watermark, then reads ZooKeeper, then asks the members
+    of every ISR where their logs end. Each event is recorded before the next requests are sent, so the events of the
+    harness are in the order of the answers. A replica that refused, or did not answer, has no event.
+    """
+
+    topic: Word
+    partition: int
+    topic_id: Word | None = None
+    leader: int
+    """The leader in ZooKeeper; with a high watermark, before the answer and afterwards."""
+    leader_epoch: int
+    """That of the leader in ZooKeeper. Every request names it, and a replica in another one refuses."""
+    broker_epoch: int
+    """The broker epoch with which the leader is registered."""
+    isr: list[int]
+    """In ZooKeeper, before a log end was asked for."""
+    high_watermark: Records | None = None
+    """Of the leader, as ListOffsets answers a consumer."""
+    log_end_offset: Records | None = None
+    """Of a member of the ISR, as ListOffsets answers a debugging client."""
+
+
 @declares(Kind.STORED_LOG)
 class StoredLog(View, frozen=True, kw_only=True):
     """The log of a replica, as its files hold it once the broker is stopped; without a topic, a broker's files.

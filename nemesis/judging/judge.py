@@ -20,6 +20,7 @@ from nemesis import reports
 from nemesis.checkers import (
     CHECKERS,
     foreign_properties,
+    judged_by_default,
     not_observed,
     recorded,
     select,
@@ -87,7 +88,11 @@ def _outcome_of_ours(info: RunInfo, names: Sequence[str] | None, checked: _Check
     """Return the outcome of these properties (``None``: all) for a run of our own."""
     judgeable = recorded(info.events_format)
     _require_recorded(names or (), judgeable, info.events_format)
-    wanted = judgeable if names is None else names
+    if names is None:
+        by_default = judged_by_default(info.observes)
+        wanted: Sequence[str] = [name for name in judgeable if name in by_default]
+    else:
+        wanted = names
     unobserved = not_observed(wanted, info.observes)
     hidden = {item.property for item in unobserved}
     judged = [name for name in wanted if name not in hidden]

@@ -24,6 +24,7 @@ from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import Plan
 from nemesis.history.events import INITIAL_TOPICS, Kind
+from nemesis.history.sources import EventSource
 from nemesis.interfaces.cluster import bootstrap
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.interfaces.runtime import Runtime
@@ -31,6 +32,7 @@ from nemesis.interfaces.unsupported import supported
 from nemesis.running.background_settings import background_settings
 from nemesis.running.convergence import ConvergenceWatch
 from nemesis.running.lateness import Load, machine_load, trace_lateness
+from nemesis.running.offset_samples import OffsetSamples
 from nemesis.running.offsets_at_rest import OffsetsAtRest
 from nemesis.running.progress import Status
 from nemesis.running.record import Record
@@ -157,6 +159,11 @@ class Run:
                 )
             self._started_at = asyncio.get_running_loop().time()
             workload.start()
+            if EventSource.REPLICA_SAMPLES in scenario.chosen_target.observes:
+                samples = OffsetSamples(
+                    self._runtime, view, self._harness, rng=Random(f"{self._seed}/offset-samples")
+                )
+                await stack.enter_async_context(self._background(samples.record()))
             try:
                 watch = ConvergenceWatch(
                     self._runtime, view, self._harness, Random(f"{self._seed}/convergence")

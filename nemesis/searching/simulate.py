@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nemesis import reports
-from nemesis.checkers import select
+from nemesis.checkers import judged_by_default, select
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Outcome
 from nemesis.history.events import Event
 from nemesis.history.ingest import ingest
 from nemesis.history.memory import history_of
 from nemesis.history.run_directory import RunDirectory
+from nemesis.history.sources import ALL_SOURCES
 from nemesis.judging.judge import only
 from nemesis.mutants.reach import ReachCounts
 from nemesis.running.run_directories import create_run_directory
@@ -68,7 +69,8 @@ def simulate(spec: SimulationSpec) -> SimulationResult:
     simulation = Simulation(spec)
     simulation.execute()
     entries = tuple(simulation.record.entries)
-    outcome = check(history_of(entry.event for entry in entries), select(spec.checkers))
+    checkers = judged_by_default(ALL_SOURCES) if spec.checkers is None else spec.checkers
+    outcome = check(history_of(entry.event for entry in entries), select(checkers))
     if spec.checkers is not None:
         outcome = only(outcome, spec.checkers)
     return SimulationResult(

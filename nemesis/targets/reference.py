@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
-from nemesis.history.sources import ALL_SOURCES
+from nemesis.history.sources import ALL_SOURCES, EventSource
 from nemesis.interfaces.brokers import AlterPartitionRequests
 from nemesis.interfaces.disks import LogTails
 from nemesis.interfaces.runtime import Missing
@@ -27,7 +27,7 @@ class ReferenceTarget:
     """Our own implementation of Kafka's controller and broker, correct or with one planted bug."""
 
     name = "reference"
-    observes = frozenset(ALL_SOURCES)
+    observes = frozenset(ALL_SOURCES) - {EventSource.REPLICA_SAMPLES}
 
     @property
     def options(self) -> dict[str, str]:

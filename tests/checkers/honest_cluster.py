@@ -623,6 +623,9 @@ class HonestCluster:
             self._look("logs", node)
         for broker in self.brokers.values():
             self._answer_at_rest(broker)
+        self._sample(leader, high_watermark=leader.high_watermark)
+        for broker in self.brokers.values():
+            self._sample(broker, log_end_offset=len(broker.log))
         for broker in self.brokers.values():
             self._store(broker)
         return self.events
@@ -654,6 +657,20 @@ class HonestCluster:
             log_end_offset=len(broker.log),
             duration_ms=1_000,
             error="NONE",
+        )
+
+    def _sample(self, broker: Broker, **offset: int) -> None:
+        """What a replica answers during a run; the model looks once, when it ends."""
+        assert self.committed is not None
+        self._client(
+            "harness",
+            "replica-sample",
+            node=broker.node,
+            leader=self.committed.leader,
+            leader_epoch=self.committed.leader_epoch,
+            broker_epoch=0,
+            isr=list(self.committed.isr),
+            **offset,
         )
 
     def _store(self, broker: Broker) -> None:

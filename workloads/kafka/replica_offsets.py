@@ -59,11 +59,39 @@ async def replica_offsets(
     timeout_s: float,
 ) -> Answers:
     """Ask the broker there for its replicas of these partitions. Raises ``KafkaError`` when a whole request failed."""
-    before = await _log_ends(client, address, leader_epochs, timeout_s)
+    before = await log_ends(client, address, leader_epochs, timeout_s=timeout_s)
     ends = {tp: end for tp, end in before.items() if isinstance(end, int)}
     fetched = await _fetch(client, address, leader_epochs, ends, timeout_s)
-    after = await _log_ends(client, address, leader_epochs, timeout_s)
+    after = await log_ends(client, address, leader_epochs, timeout_s=timeout_s)
     return {tp: _answer(before.get(tp), fetched.get(tp), after.get(tp)) for tp in leader_epochs}
+
+
+async def high_watermarks(
+    client: KafkaClient,
+    address: Address,
+    leader_epochs: Mapping[TopicPartition, int],
+    *,
+    timeout_s: float,
+) -> dict[TopicPartition, int | str]:
+    """Return the high watermark of each of these partitions that the broker there leads, or the name of the error.
+
+    Raises ``KafkaError`` when the whole request failed.
+    """
+    return await _latest(client, address, leader_epochs, timeout_s, asker=_CONSUMER)
+
+
+async def log_ends(
+    client: KafkaClient,
+    address: Address,
+    leader_epochs: Mapping[TopicPartition, int],
+    *,
+    timeout_s: float,
+) -> dict[TopicPartition, int | str]:
+    """Return where the broker's replica of each of these partitions ends, leader or not, or the name of the error.
+
+    Raises ``KafkaError`` when the whole request failed.
+    """
+    return await _latest(client, address, leader_epochs, timeout_s, asker=_DEBUGGING_CLIENT)
 
 
 async def ask_replicas(
@@ -94,15 +122,17 @@ def _answer(
     return ReplicaOffsets(*fetched, after) if before == after else MOVED
 
 
-async def _log_ends(
+async def _latest(
     client: KafkaClient,
     address: Address,
     leader_epochs: Mapping[TopicPartition, int],
     timeout_s: float,
+    *,
+    asker: BrokerId,
 ) -> dict[TopicPartition, int | str]:
-    """Return where each log ends, or the name of the error."""
+    """Return the latest offset of each log as ListOffsets answers this asker, or the name of the error."""
     request = list_offsets.ListOffsetsRequest(
-        replica_id=_DEBUGGING_CLIENT,
+        replica_id=asker,
         isolation_level=_READ_UNCOMMITTED,
         topics=tuple(
             list_offsets.ListOffsetsTopic(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nemesis.checkers import CHECKERS, FOREIGN, foreign_properties, not_observed
+from nemesis.checkers import FOREIGN, foreign_properties, judged_by_default, not_observed
 from nemesis.checkers.foreign import decided_in
 from nemesis.cli.console import out, say_json
 from nemesis.cli.options import Json
@@ -54,7 +54,7 @@ def _fault_summary(kind: type[Fault]) -> str:
 def _target_summary(target: Target) -> str:
     """Return which sources of events the target has, and how many properties it therefore does not show."""
     listed = ", ".join(source.value for source in ALL_SOURCES if source in target.observes)
-    hidden = len(not_observed(CHECKERS, target.observes))
+    hidden = len(not_observed(judged_by_default(target.observes), target.observes))
     return f"observes {listed}" + (f"; {hidden} properties are not observed" if hidden else "")
 
 

@@ -15,7 +15,8 @@ from nemesis.history.sources import ALL_SOURCES, EventSource
 from nemesis.judging import judge
 from tests.nemesis.judging.archives import archived
 
-UNTRACED = tuple(source for source in ALL_SOURCES if source is not EventSource.TRACES)
+ABSENT = {EventSource.TRACES, EventSource.REPLICA_SAMPLES}
+UNTRACED = tuple(source for source in ALL_SOURCES if source not in ABSENT)
 
 
 @pytest.fixture
@@ -46,6 +47,7 @@ def test_traces_that_the_target_does_not_have_do_not(run: RunDirectory) -> None:
     assert outcome.verdict is Verdict.VALID
     hidden = {item.property: item.without for item in outcome.not_observed}
     assert hidden["hw-bounded"] == (EventSource.TRACES,)
+    assert hidden["hw-sampled"] == (EventSource.REPLICA_SAMPLES,)
     partial = {result.property for result in outcome.results if result.in_part_without}
     assert "single-controller" in partial
     assert partial.isdisjoint({"controller-epoch-grows", "lost-write"})

@@ -1,0 +1,171 @@
+"""What replicas answer about their logs during a run of brokers that write no traces, now and then.
+
+A look has three steps: every leader is asked for its high watermark; ZooKeeper is read; the members of every ISR are
+asked where their logs end. So a high watermark is older than the ISR, and the ISR is older than the ends. They are
+recorded as ``replica-sample`` events. Brokers are asked past every link rule.
+
+What is read from a ZooKeeper server may be old if the server lags behind its leader. So the read follows a write of
+the same session, which a majority has to commit: it deletes a znode that does not exist.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final, Protocol
+from uuid import UUID
+
+from nemesis.faults.cluster_view import ClusterView
+from nemesis.faults.selectors import id_of
+from nemesis.history.events import Kind
+from nemesis.history.recorder import Recorder
+from nemesis.interfaces.runtime import Runtime
+from nemesis.support.errors import HarnessError
+from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.kafka.replica_offsets import high_watermarks, log_ends
+
+INTERVAL_S: Final = 0.5
+REQUEST_TIMEOUT_S: Final = 1.0
+ABSENT: Final = "/nemesis-is-not-here"
+"""No znode has this path."""
+_CLIENT_ID: Final = "nemesis-samples"
+
+TopicPartition = tuple[str, int]
+Epochs = dict[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership:
+    """A partition with a leader, as ZooKeeper has it, and that leader's registration."""
+
+    topic_id: UUID | None
+    leader: int
+    leader_epoch: int
+    broker_epoch: int
+    isr: tuple[int, ...] = field(compare=False)
+    """It may change while one broker leads in one epoch."""
+
+
+Leaderships = dict[TopicPartition, Leadership]
+
+
+class _Question(Protocol):
+    """Asks a broker for an offset of each partition."""
+
+    def __call__(
+        self,
+        client: KafkaClient,
+        address: tuple[str, int],
+        leader_epochs: Mapping[TopicPartition, int],
+        *,
+        timeout_s: float,
+    ) -> Awaitable[dict[TopicPartition, int | str]]: ...
+
+
+class OffsetSamples:
+    """Asks and records, again and again."""
+
+    def __init__(
+        self, runtime: Runtime, view: ClusterView, recorder: Recorder, *, rng: Random
+    ) -> None:
+        self._runtime = runtime
+        self._view = view
+        self._recorder = recorder
+        self._rng = rng
+
+    async def record(self) -> None:
+        """Look at the replicas every ``INTERVAL_S`` until cancelled. Without ZooKeeper's answer a look is left out."""
+        before: Leaderships = {}
+        while True:
+            try:
+                before = await self._look(before)
+            except HarnessError:
+                before = {}
+            await asyncio.sleep(INTERVAL_S)
+
+    async def _look(self, before: Leaderships) -> Leaderships:
+        """Look once; return what ZooKeeper has now."""
+        marks = await self._ask(high_watermarks, before, lambda leads: (leads.leader,))
+        now = await self._leaderships()
+        for node, tp, offset in marks:
+            if now.get(tp) == before[tp]:
+                self._record(node, tp, before[tp], high_watermark=offset)
+        for node, tp, offset in await self._ask(log_ends, now, lambda leads: leads.isr):
+            self._record(node, tp, now[tp], log_end_offset=offset)
+        return now
+
+    async def _leaderships(self) -> Leaderships:
+        await self._view.zookeeper.delete(ABSENT)
+        snapshot = await self._view.snapshot()
+        return {
+            tp: Leadership(
+                topic_id=state.topic_id,
+                leader=state.leader,
+                leader_epoch=state.leader_epoch,
+                broker_epoch=snapshot.brokers[state.leader].czxid,
+                isr=state.isr,
+            )
+            for tp, state in snapshot.partitions.items()
+            if state.leader in snapshot.brokers
+        }
+
+    async def _ask(
+        self,
+        question: _Question,
+        leaderships: Leaderships,
+        brokers_of: Callable[[Leadership], tuple[int, ...]],
+    ) -> list[tuple[int, TopicPartition, int]]:
+        """Ask all brokers at once; return broker, partition and offset of each answer that is not an error."""
+        nodes = {id_of(node): node for node in self._runtime.cluster.brokers}
+        epochs: dict[int, Epochs] = {}
+        for tp, leads in leaderships.items():
+            for broker in brokers_of(leads):
+                if broker in nodes:
+                    epochs.setdefault(broker, {})[tp] = leads.leader_epoch
+        answers = await asyncio.gather(
+            *(self._ask_broker(question, nodes[broker], epochs[broker]) for broker in epochs)
+        )
+        return [
+            (broker, tp, offset)
+            for broker, answer in zip(epochs, answers, strict=True)
+            for tp, offset in sorted(answer.items())
+            if isinstance(offset, int)
+        ]
+
+    async def _ask_broker(
+        self, question: _Question, node: str, leader_epochs: Epochs
+    ) -> dict[TopicPartition, int | str]:
+        address = self._runtime.cluster.direct_address(node)
+        client = KafkaClient(
+            [(address.host, address.port)],
+            client_id=_CLIENT_ID,
+            source_host=self._runtime.cluster.direct_source(node),
+            rng=Random(self._rng.getrandbits(64)),
+            codec=self._runtime.cluster.codec,
+        )
+        try:
+            return await question(
+                client, (address.host, address.port), leader_epochs, timeout_s=REQUEST_TIMEOUT_S
+            )
+        except KafkaError:
+            return {}
+        finally:
+            client.close()
+
+    def _record(self, node: int, tp: TopicPartition, leads: Leadership, **offset: int) -> None:
+        topic, partition = tp
+        self._recorder.record(
+            Kind.REPLICA_SAMPLE,
+            node=node,
+            topic=topic,
+            partition=partition,
+            topic_id=None if leads.topic_id is None else str(leads.topic_id),
+            leader=leads.leader,
+            leader_epoch=leads.leader_epoch,
+            broker_epoch=leads.broker_epoch,
+            isr=list(leads.isr),
+            **offset,
+        )
