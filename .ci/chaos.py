@@ -2,6 +2,7 @@
 
     .venv/bin/python .ci/chaos.py partition-controller docker --seeds 8 --first-seed 1000 --out chaos
     .venv/bin/python .ci/chaos.py machine-faults docker --faults all
+    .venv/bin/python .ci/chaos.py partition-controller local -- --target kafka --kafka-version 3.9.1
 
 In the output directory, kept up to date after each seed, so that a night that is broken off still tells:
 
@@ -47,6 +48,8 @@ class Night:
     out: Path
     time_limit_s: float | None = None
     faults: str | None = None
+    further: tuple[str, ...] = ()
+    """Further arguments of ``nemesis run``."""
 
     @property
     def arguments(self) -> list[str]:
@@ -56,7 +59,7 @@ class Night:
             arguments += ["--faults", self.faults]
         if self.time_limit_s is not None:
             arguments += ["--time-limit", f"{self.time_limit_s:g}"]
-        return arguments
+        return [*arguments, *self.further]
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,12 @@ def main(arguments: Sequence[str]) -> int:
     """Run the night; return the exit code."""
     options = parse(arguments)
     night = Night(
-        options.scenario, options.runtime, options.out, options.time_limit, options.faults
+        options.scenario,
+        options.runtime,
+        options.out,
+        options.time_limit,
+        options.faults,
+        tuple(options.further),
     )
     night.out.mkdir(parents=True, exist_ok=True)
     fresh = range(options.first_seed, options.first_seed + options.seeds)
@@ -115,7 +123,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--time-limit", type=float, help="of each run, in seconds")
     parser.add_argument("--faults", help="other kinds than the scenario's, as `nemesis run` takes")
     parser.add_argument("--out", type=Path, default=Path("chaos"))
-    return parser.parse_args(arguments)
+    own = list(arguments)
+    further: list[str] = []
+    if "--" in own:
+        position = own.index("--")
+        own, further = own[:position], own[position + 1 :]
+    return parser.parse_args(own, argparse.Namespace(further=further))
 
 
 def run_seed(night: Night, seed: int) -> Outcome:
@@ -187,7 +200,8 @@ def read_seeds(file: Path) -> list[int]:
 def summary(night: Night, outcomes: Sequence[Outcome], *, planned: int) -> Iterable[str]:
     """Yield the lines of the table, failures first."""
     counts = [f"{sum(o.verdict == v for o in outcomes)} {v}" for v in (*VERDICTS.values(), CRASHED)]
-    yield f"### {night.scenario} on {night.runtime}: {', '.join(counts)} of {planned} seeds"
+    about = " ".join((night.runtime, *night.further))
+    yield f"### {night.scenario} on {about}: {', '.join(counts)} of {planned} seeds"
     yield ""
     yield "| seed | verdict | seconds | what did not hold | again |"
     yield "|---|---|---|---|---|"

@@ -33,6 +33,16 @@ def test_seeds_that_failed_come_first_and_once(chaos: ModuleType, tmp_path: Path
     assert chaos.in_order(chaos.read_seeds(failing), range(2, 5)) == [7, 3, 2, 4]
 
 
+def test_what_follows_two_dashes_goes_to_every_run(chaos: ModuleType, tmp_path: Path) -> None:
+    options = chaos.parse([SCENARIO, "local", "--seeds", "2", "--", "--target", "kafka"])
+    assert (options.seeds, options.further) == (2, ["--target", "kafka"])
+    assert chaos.parse([SCENARIO, "local"]).further == []
+    night = chaos.Night(SCENARIO, "local", tmp_path, further=("--target", "kafka"))
+    assert night.arguments == ["run", SCENARIO, "--runtime", "local", "--target", "kafka"]
+    lines = list(chaos.summary(night, [chaos.Outcome(1, "valid", "", 80.0)], planned=1))
+    assert lines[0].startswith(f"### {SCENARIO} on local --target kafka: 1 valid")
+
+
 def test_the_summary_begins_with_what_failed(chaos: ModuleType, tmp_path: Path) -> None:
     night = chaos.Night(SCENARIO, "local", tmp_path, 20.0)
     outcomes = [
