@@ -17,6 +17,11 @@ def _handled(time: int, node: int, api: str, **columns: Any) -> Event:
     return broker(time, node, "control-request-handled", api=api, error="NONE", **columns)
 
 
+def _refused(time: int, node: int, api: str, **columns: Any) -> Event:
+    about: dict[str, Any] = {"api": api, "error": "STALE_BROKER_EPOCH", **columns}
+    return broker(time, node, "control-request-handled", **about)
+
+
 def _registered(time: int, epoch: int, incarnation: int = 1) -> Event:
     return broker(time, 3, "broker-registered", broker_epoch=epoch, incarnation=incarnation)
 
@@ -88,4 +93,5 @@ BROKER_EPOCH_FENCED: Final = (
     ),
     history(_knows(1, 2, 21), _altered(2, 20, {2: 20, 3: 30})),
     history(_knows(1, 3, 31), _altered(2, 20, {2: 20, 3: 30})),
+    history(_registered(1, 7), _refused(2, 3, "UpdateMetadata", broker_epoch=9)),
 )

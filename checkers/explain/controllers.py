@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nemesis.checkers.framework.event_list import succeeded
 from nemesis.checkers.framework.reason import Case
 from nemesis.checkers.znodes import CONTROLLER_EPOCH
 from nemesis.history.events import Kind
@@ -100,6 +101,13 @@ def broker_epoch_fenced(case: Case) -> str:
             f"The controller had sent broker {first.peer} a request for its broker epoch {newer}, so it knew that "
             "the member has come back as another life since: what its leader saw it catch up with may be lost "
             "(KIP-903)."
+        )
+    if not succeeded(last):
+        return (
+            f"Broker epochs are zxids, which grow: {last.broker_epoch} is not older than {first.broker_epoch}. The "
+            "controller may see a registration before the broker gets the answer to it. A broker may refuse only "
+            "requests for an earlier registration (STALE_BROKER_EPOCH): the controller does not repeat a request that "
+            "was refused, so the broker does not learn what it contained."
         )
     if first.kind == Kind.BROKER_REGISTERED and len(case.events) > 1:
         return (

@@ -4,6 +4,7 @@
 * ``console``          results on stdout, progress and errors on stderr, JSON
 * ``streams``          encoding and errors of standard output and error
 * ``outcome``          the outcome of a check, printed
+* ``mutant_modes``     the modes of ``nemesis mutants``, and the options of each
 * ``generated_mutants``   the mutation score
 * ``guided_comparison``   guided against blind exploration
 * ``search_request``   the options of a search over many seeds, checked

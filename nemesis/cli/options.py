@@ -36,6 +36,16 @@ def require_range(option: str, value: int, low: int, high: int) -> None:
         raise UsageError(f"{option} is {value}: allowed are {low} to {high}")
 
 
+def given_options(context: typer.Context) -> frozenset[str]:
+    """Return the options that the command line contains, by their long names."""
+    given = set()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            given.add(max(parameter.opts, key=len))
+    return frozenset(given)
+
+
 def target_options(
     kafka_version: str | None, kafka_home: Path | None, reference: int | None
 ) -> dict[str, str]:

@@ -180,6 +180,27 @@ def stalled_then_dead(rng: Random, durations: DrawRange) -> list[tuple[float, Fa
     ]
 
 
+def registered_late(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """ZooKeeper answers a broker late. Its session ends, and the controller sees its next registration, and acts on it,
+    before the broker has got the answer to that registration.
+
+    A round trip takes less than half of a session's time-out: the broker keeps its sessions.
+    """
+    slow_s = max(6.0, durations.draw(rng))
+    return [
+        (
+            0.0,
+            SlowLink(
+                selector="bystander",
+                peers="zookeeper",
+                delay_ms=rng.choice([100, 200, 400]),
+                duration_s=slow_s,
+            ),
+        ),
+        (round(rng.uniform(1.8, 2.8), 2), ExpireSession(selector=TOUCHED)),
+    ]
+
+
 CLASSIC: Final = (
     "stale-control-requests",
     "zombie-by-partition",
@@ -239,6 +260,11 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         "a follower stops fetching, then it dies and starts again",
         frozenset({"stall-follower", "kill"}),
         stalled_then_dead,
+    ),
+    "registered-late": Recipe(
+        "ZooKeeper answers a broker late; it registers again, and the controller knows of that before the broker does",
+        frozenset({"slow-link", "expire-session"}),
+        registered_late,
     ),
 }
 """Every recipe by the name that scenarios use; one whose kinds are not all enabled is not drawn."""

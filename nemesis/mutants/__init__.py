@@ -56,6 +56,7 @@ from nemesis.mutants.metadata_with_old_epoch import MUTANT as METADATA_WITH_OLD_
 from nemesis.mutants.min_isr_forgotten import MUTANT as MIN_ISR_FORGOTTEN
 from nemesis.mutants.needless_elections import MUTANT as NEEDLESS_ELECTIONS
 from nemesis.mutants.new_leader_truncates import MUTANT as NEW_LEADER_TRUNCATES
+from nemesis.mutants.newer_broker_epoch_refused import MUTANT as NEWER_BROKER_EPOCH_REFUSED
 from nemesis.mutants.no_broker_epoch_check import MUTANT as NO_BROKER_EPOCH_CHECK
 from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EPOCH_CHECK
 from nemesis.mutants.no_truncation import MUTANT as NO_TRUNCATION
@@ -152,6 +153,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             BALANCE_ENDS_WHEN_IDLE,
             FIRST_LOST_REPLICA_ALONE,
             RETENTION_ENDS_AT_FIRST_IDLE_LOG,
+            NEWER_BROKER_EPOCH_REFUSED,
         )
     ),
 )

@@ -76,6 +76,12 @@ def heeds_what_was_said_to_another_life(events: list[Event], choose: Choose) -> 
     return _with(events, index, change(events[index], broker_epoch=0))
 
 
+def refuses_a_newer_registration(events: list[Event], choose: Choose) -> list[Event] | None:
+    index = choose(_places(events, "control-request-handled", error="NONE"))
+    newer = change(events[index], broker_epoch=10_000, error="STALE_BROKER_EPOCH")
+    return _with(events, index, newer)
+
+
 def takes_in_a_member_of_an_earlier_life(events: list[Event], choose: Choose) -> list[Event] | None:
     about: dict[str, Any] = {"topic": "t", "topic_id": "id", "partition": 0, "error": "NONE"}
     sent = events[choose(_places(events, "control-request-sent"))]
@@ -526,6 +532,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "stale-controller-fenced": [heeds_a_stale_controller, writes_unfenced],
     "broker-epoch-fenced": [
         heeds_what_was_said_to_another_life,
+        refuses_a_newer_registration,
         takes_in_a_member_of_an_earlier_life,
     ],
     "leader-epoch-grows": [keeps_the_leader_epoch],

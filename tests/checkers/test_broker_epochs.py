@@ -55,7 +55,7 @@ class TestControlRequests:
         events = [registered(1, 7), handled(2, 7), registered(3, 9, incarnation=2)]
         events += [handled(4, 7, "STALE_BROKER_EPOCH", incarnation=2), handled(5, 9, incarnation=2)]
         result = only(BrokerEpochFenced(), events)
-        assert (result.verdict, result.checked, result.findings) == (Verdict.VALID, 2, ())
+        assert (result.verdict, result.checked, result.findings) == (Verdict.VALID, 3, ())
 
     def test_a_request_for_the_life_before(self) -> None:
         again, late = registered(3, 9, incarnation=2), handled(4, 7, incarnation=2)
@@ -99,6 +99,37 @@ class TestControlRequests:
     def test_a_sender_that_does_not_know_proves_nothing(self) -> None:
         result = only(BrokerEpochFenced(), [registered(1, 7), handled(2, -1)])
         assert (result.verdict, result.checked) == (Verdict.UNKNOWN, 0)
+
+    def test_a_request_for_a_newer_registration_is_refused(self) -> None:
+        own, refused = registered(1, 7), handled(2, 9, "STALE_BROKER_EPOCH")
+        assert only(BrokerEpochFenced(), [own, refused, registered(3, 9)]).findings == (
+            finding(
+                NAME,
+                "broker-3",
+                "Broker 3 refused StopReplica for its broker epoch 9 as stale, though the newest one with which it had "
+                "registered was 7.",
+                own,
+                refused,
+            ),
+        )
+
+    def test_a_request_for_the_present_registration_is_refused(self) -> None:
+        events = [registered(1, 7), registered(2, 9), handled(3, 9, "STALE_BROKER_EPOCH")]
+        assert only(BrokerEpochFenced(), events).verdict == Verdict.INVALID
+
+    def test_what_is_refused_before_the_first_registration_was_older(self) -> None:
+        early, again = (
+            handled(2, 7, "STALE_BROKER_EPOCH", incarnation=2),
+            registered(3, 9, incarnation=2),
+        )
+        assert only(BrokerEpochFenced(), [registered(1, 7), early, again]).verdict == Verdict.VALID
+        never = only(BrokerEpochFenced(), [registered(1, 7), early])
+        assert (never.verdict, never.checked) == (Verdict.UNKNOWN, 0)
+
+    def test_a_deposed_controller_is_refused_for_what_it_is(self) -> None:
+        events = [registered(1, 7), handled(2, 9, "STALE_CONTROLLER_EPOCH"), handled(3, 7)]
+        result = only(BrokerEpochFenced(), events)
+        assert (result.verdict, result.checked) == (Verdict.VALID, 1)
 
 
 class TestAlterPartition:

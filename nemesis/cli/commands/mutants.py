@@ -19,6 +19,7 @@ from nemesis.checkers.framework.model import Verdict
 from nemesis.cli.console import err, note, out, say_json
 from nemesis.cli.generated_mutants import DEFAULT_SEEDS, GeneratedRequest, run_generated
 from nemesis.cli.guided_comparison import ComparisonRequest, run_comparison
+from nemesis.cli.mutant_modes import Mode, mode_of
 from nemesis.cli.options import (
     FirstSeed,
     Jobs,
@@ -26,6 +27,7 @@ from nemesis.cli.options import (
     MutantName,
     Store,
     TimeLimit,
+    given_options,
     require_range,
     whole_number,
 )
@@ -56,6 +58,7 @@ EXIT_UNKNOWN: Final = Verdict.UNKNOWN.exit_code
 
 
 def mutants(
+    context: typer.Context,
     seeds: Annotated[
         int | None,
         typer.Option(
@@ -91,7 +94,7 @@ def mutants(
         typer.Option(
             "--page",
             metavar="FILE",
-            help="The scoreboard. Default: docs/scoreboard.md; generated, against-blind: not written.",
+            help="The scoreboard. Default: docs/scoreboard.md; with --mutant, generated, against-blind: not written.",
         ),
     ] = None,
     generated: Annotated[
@@ -142,8 +145,8 @@ def mutants(
     as_json: Json = False,
 ) -> None:
     """Search every planted bug, and the correct reference, and write the scoreboard."""
-    if generated is not None:
-        _refuse_beside_generated(mutant=mutant, against_blind=against_blind)
+    mode = mode_of(given_options(context))
+    if mode is Mode.GENERATED and generated is not None:
         run_generated(
             GeneratedRequest(
                 count=generated,
@@ -164,7 +167,7 @@ def mutants(
         )
         return
     require_range("--shrink-runs", shrink_runs, 0, MAX_SHRINK_RUNS)
-    if against_blind is not None:
+    if mode is Mode.AGAINST_BLIND and against_blind is not None:
         run_comparison(
             ComparisonRequest(
                 starts=against_blind,
@@ -184,7 +187,7 @@ def mutants(
         )
         return
     seeds = PLANTED_SEEDS if seeds is None else seeds
-    page = PAGE if page is None else page
+    page = _page(page, mutant)
     chosen = mutant_of_argument(mutant)
     searched = [*map(ChosenMutant, MUTANTS), None] if chosen is None else [chosen]
     explorations = {
@@ -201,10 +204,6 @@ def mutants(
         )
         for name in {_scenario_of(bug, scenario_name): None for bug in searched}
     }
-    if mutant is None and not page.parent.is_dir():
-        raise MissingRequirement(
-            f"the scoreboard cannot be written to {page}: there is no directory {page.parent}"
-        )
     first = next(iter(explorations.values()))
     shrinking = _Shrinking(shrink_runs, first.jobs, store, first.command_line)
     scores: list[Score] = []
@@ -217,7 +216,7 @@ def mutants(
             if tally.is_interrupted:
                 raise KeyboardInterrupt
             scores.append(scored)
-    if mutant is None:
+    if page is not None:
         text = markdown(scores, command=shlex.join(first.command_line))
         if page.exists():
             text = keep_parts(page.read_text(encoding="utf-8"), text)
@@ -227,7 +226,7 @@ def mutants(
     else:
         for scored in scores:
             out.print(in_words(scored))
-        note_on_page = f"; scoreboard: {page}" if mutant is None else ""
+        note_on_page = f"; scoreboard: {page}" if page is not None else ""
         missed = sum(not scored.is_as_it_should_be for scored in scores)
         out.print(f"{len(scores) - missed} of {len(scores)} are as they should be{note_on_page}")
     if any(scored.is_wrong for scored in scores):
@@ -238,16 +237,24 @@ def mutants(
         raise typer.Exit(EXIT_UNKNOWN)
 
 
-def _refuse_beside_generated(*, mutant: str | None, against_blind: int | None) -> None:
-    """Raise ``UsageError`` for an option of planted bugs beside ``--generated``."""
-    if mutant is not None:
+def _page(page: Path | None, mutant: str | None) -> Path | None:
+    """Return where the scoreboard is written, None for nowhere; raises ``NemesisError`` if it cannot be.
+
+    One bug has a page of its own: it would replace the rows of all others.
+    """
+    if page is None:
+        page = PAGE if mutant is None else None
+    if page is None:
+        return None
+    if mutant is not None and page.exists():
         raise UsageError(
-            "--generated and --mutant exclude each other: a draw of generated mutants has no planted bug"
+            f"--page {page}: expected a new file with --mutant, got one that exists: the page would lose all other bugs"
         )
-    if against_blind is not None:
-        raise UsageError(
-            "--generated and --against-blind exclude each other: only planted bugs are searched in both ways"
+    if not page.parent.is_dir():
+        raise MissingRequirement(
+            f"the scoreboard cannot be written to {page}: there is no directory {page.parent}"
         )
+    return page
 
 
 def _scenario_of(bug: ChosenMutant | None, demanded: str | None) -> str:
