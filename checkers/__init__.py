@@ -95,7 +95,11 @@ from nemesis.checkers.replication.isr_joins import ISR_JOIN_CAUGHT_UP
 from nemesis.checkers.replication.log_start import LOG_START_BOUNDED
 from nemesis.checkers.replication.logs import LEADER_COMPLETENESS, LOG_MATCHING
 from nemesis.checkers.replication.min_isr import MIN_ISR_BEHIND_ACK
-from nemesis.checkers.replication.own_log import HW_WITHIN_LOG, LEADER_KEEPS_LOG
+from nemesis.checkers.replication.own_log import (
+    HW_WITHIN_LOG,
+    LEADER_KEEPS_LOG,
+    PRODUCERS_WITHIN_LOG,
+)
 from nemesis.checkers.transitions import LEGAL_TRANSITION
 from nemesis.history.sources import EventSource
 from nemesis.registry import Registry, by_name
@@ -132,6 +136,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     ISR_SHRINKS_IN_TIME,
     LEADER_KEEPS_LOG,
     HW_WITHIN_LOG,
+    PRODUCERS_WITHIN_LOG,
     NO_TRUNCATION_BELOW_HW,
     ACK_AFTER_COMMIT,
     MIN_ISR_BEHIND_ACK,

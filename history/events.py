@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origi
 
 import msgspec
 
-FORMAT_VERSION: Final = 5
+FORMAT_VERSION: Final = 6
 """The format of raw files and of Parquet files; ``nemesis.history.older_formats`` reads what older versions wrote."""
 NO_ERROR: Final = "NONE"
 """The ``error`` of what succeeded."""
@@ -231,6 +231,8 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     """The first offset of the log."""
     log_end_offset: Records | None = None
     """The offset behind the last record of the log."""
+    producers_end: Records | None = None
+    """The offset behind the last batch of which the log remembers the producer; 0: the log remembers no producer."""
     cleaner_offset: Records | None = None
     """Below this offset compaction may have removed records."""
     bytes_before: Bytes | None = None

@@ -1,4 +1,4 @@
-"""Events as formats 2 and 3 stored them, read as today's; those of format 4 have today's columns.
+"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 and 5 only lack columns.
 
 Until format 3 some columns meant different things in different kinds of events: ``offset`` was a duration in
 ``convergence``, ``detail`` held counts, states, settings and reasons. Format 4 gave each meaning a column of its own.
@@ -25,11 +25,11 @@ from nemesis.history.schema import SCHEMA
 
 READABLE: Final = frozenset({2, 3})
 """Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
-UNCHANGED: Final = frozenset({4})
-"""Older versions that have today's columns. Format 4 had neither ``control-request-answered`` nor ``replica-offsets``
-nor ``broker-property`` nor ``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no ``live``,
-``log-loaded`` no ``log_dir``, answers to polls no ``log_start_offset`` and ``last_offset``, and completions of sends no
-``count``."""
+UNCHANGED: Final = frozenset({4, 5})
+"""Older versions whose columns mean what they mean today; they lack those of ``_NEW_IN_6``. Format 4 had neither
+``control-request-answered`` nor ``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor
+``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``, answers to polls no
+``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
 LAST: Final = 3
 """The last version whose raw files do not say which they are."""
 
@@ -42,7 +42,12 @@ _NEW_IN_4: Final = frozenset(
         *("phase", "check", "source", "duration_ms", "setting", "original", "part_of"),
     }
 )
-OLDER_SCHEMA: Final = pa.schema([field for field in SCHEMA if field.name not in _NEW_IN_4])
+_NEW_IN_6: Final = frozenset({"producers_end"})
+UNCHANGED_SCHEMA: Final = pa.schema([field for field in SCHEMA if field.name not in _NEW_IN_6])
+"""The columns of formats 4 and 5."""
+OLDER_SCHEMA: Final = pa.schema(
+    [field for field in UNCHANGED_SCHEMA if field.name not in _NEW_IN_4]
+)
 """The columns of format 3."""
 
 _OPERATIONS: Final = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
@@ -163,6 +168,19 @@ _MOVES: Final = (
     Move((Kind.STORED_LOG,), "offset", ("cleaner_offset",), has_topic=True),
     Move((Kind.STORED_LOG,), "offset", ("count",), has_topic=False),
 )
+
+
+def completed(rows: pa.Table) -> pa.Table:
+    """Return rows of format 4 or 5 as rows of ``SCHEMA``: the columns that they lack are unset."""
+    return pa.Table.from_arrays(
+        [
+            rows.column(field.name)
+            if field.name in rows.column_names
+            else pa.nulls(rows.num_rows, field.type)
+            for field in SCHEMA
+        ],
+        schema=SCHEMA,
+    )
 
 
 def upgraded(rows: pa.Table) -> pa.Table:

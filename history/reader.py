@@ -16,7 +16,14 @@ import pyarrow as pa
 
 from nemesis.history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
 from nemesis.history.manifest import Manifest, read_manifest
-from nemesis.history.older_formats import OLDER_SCHEMA, READABLE
+from nemesis.history.older_formats import (
+    OLDER_SCHEMA,
+    READABLE,
+    UNCHANGED,
+    UNCHANGED_SCHEMA,
+    completed,
+    upgraded,
+)
 from nemesis.history.remote import RemotePath, unreadable
 from nemesis.history.row_group import RowGroup
 from nemesis.history.schema import REQUIRED, SCHEMA
@@ -90,13 +97,20 @@ def open_history(directory: Path | RemotePath) -> History:
         for index in range(metadata.num_row_groups):
             rows = metadata.row_group(index).num_rows
             group = StoredRowGroup(path, index, first_row, rows)
-            groups.append(OlderRowGroup(group) if manifest.version in READABLE else group)
+            groups.append(_as_todays(group, manifest.version))
             first_row += rows
     return History(manifest, groups)
+
+
+def _as_todays(group: StoredRowGroup, version: int) -> RowGroup:
+    """The row group, converted when it is read if it is of an older format."""
+    if version in READABLE:
+        return OlderRowGroup(group, upgraded)
+    return OlderRowGroup(group, completed) if version in UNCHANGED else group
 
 
 def _is_of(schema: pa.Schema, version: int) -> bool:
     """Whether these are the columns of a version's files; an older one may lack some of the last older one."""
     if version not in READABLE:
-        return bool(schema.equals(SCHEMA))
+        return bool(schema.equals(UNCHANGED_SCHEMA if version in UNCHANGED else SCHEMA))
     return all(field in OLDER_SCHEMA for field in schema) and set(schema.names) >= REQUIRED

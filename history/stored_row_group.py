@@ -7,7 +7,7 @@ Pages carry checksums, which are verified. A row group of an older format is con
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nemesis.history.dependencies import Dependencies
-from nemesis.history.older_formats import upgraded
 from nemesis.history.remote import RemotePath, unreadable
 from nemesis.history.row_group import Known, NothingKnown, Uniform
 from nemesis.history.schema import SCHEMA, WORD
@@ -76,6 +75,8 @@ class OlderRowGroup:
     """A row group of a file of an older format: its rows are converted whenever they are read."""
 
     stored: StoredRowGroup
+    convert: Callable[[pa.Table], pa.Table]
+    """Returns the rows of the file's format as rows of today's."""
 
     @property
     def first_row(self) -> int:
@@ -92,7 +93,7 @@ class OlderRowGroup:
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, all columns or some, as today's format has them. Raises DamagedHistoryError."""
-        rows = upgraded(self.stored.read())
+        rows = self.convert(self.stored.read())
         return rows if columns is None else rows.select(list(columns))
 
     def known(self) -> Known:

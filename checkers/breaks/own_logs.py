@@ -14,3 +14,10 @@ LEADER_KEEPS_LOG: Final = (
     ),
 )
 HW_WITHIN_LOG: Final = (history(loaded(1, 1, 4, high_watermark=5)),)
+PRODUCERS_WITHIN_LOG: Final = (
+    history(truncate(1, 1, 3, producers_end=5)),
+    history(loaded(1, 1, 4, producers_end=5)),
+    history(become_leader(1, 1, 2, 4, producers_end=5)),
+    history(broker(1, 1, "become-follower", leader=2, log_end_offset=4, producers_end=5, **TP)),
+    history(broker(1, 1, "log-dir-changed", log_dir="/b", log_end_offset=4, producers_end=5, **TP)),
+)

@@ -21,6 +21,15 @@ def hw_within_log(case: Case) -> str:
     )
 
 
+def producers_within_log(case: Case) -> str:
+    event = case.events[-1]
+    return (
+        f"What a log remembers of producers follows from its batches. It has no batch at offset "
+        f"{(event.producers_end or 0) - 1}: it ends at {event.log_end_offset}. When this replica leads and the "
+        "producer sends that batch again, the leader takes it for a duplicate and acknowledges it without appending it."
+    )
+
+
 def min_isr_behind_ack(case: Case) -> str:
     setting, ack = case.events[0], case.events[-1]
     return (

@@ -195,16 +195,17 @@ def _transition(event: Event) -> str:
 
 def _become_leader(event: Event) -> str:
     log = f", with a log up to {event.log_end_offset}" if event.log_end_offset is not None else ""
-    return (
-        f"{_actor(event)} became leader of {_of(event)} in leader epoch {event.leader_epoch}{log}"
-    )
+    known = _producers(event)
+    return f"{_actor(event)} became leader of {_of(event)} in leader epoch {event.leader_epoch}{log}{known}"
 
 
 def _become_follower(event: Event) -> str:
     whom = f" of broker {event.leader}" if event.leader is not None else ""
     epoch = f" in leader epoch {event.leader_epoch}" if event.leader_epoch is not None else ""
     log = f", with a log up to {event.log_end_offset}" if event.log_end_offset is not None else ""
-    return f"{_actor(event)} became a follower{whom} for {_of(event)}{epoch}{log}"
+    return (
+        f"{_actor(event)} became a follower{whom} for {_of(event)}{epoch}{log}{_producers(event)}"
+    )
 
 
 def _append(event: Event) -> str:
@@ -238,7 +239,8 @@ def _isr_change_proposed(event: Event) -> str:
 
 def _truncate(event: Event) -> str:
     own = f", its own high watermark being {event.high_watermark}" if event.high_watermark else ""
-    return f"{_actor(event)} cut its log of {_of(event)} down to {event.log_end_offset}{own}"
+    end = f"{event.log_end_offset}{own}{_producers(event)}"
+    return f"{_actor(event)} cut its log of {_of(event)} down to {end}"
 
 
 def _log_loaded(event: Event) -> str:
@@ -251,7 +253,15 @@ def _log_dir_changed(event: Event) -> str:
 
 def _extent(event: Event) -> str:
     starts = f"started at {event.log_start_offset} and " if event.log_start_offset else ""
-    return f"{starts}ended at {event.log_end_offset}"
+    return f"{starts}ended at {event.log_end_offset}{_producers(event)}"
+
+
+def _producers(event: Event) -> str:
+    """A clause about the producers that a log remembers, where that is more than the log holds."""
+    known, end = event.producers_end, event.log_end_offset
+    if known is None or end is None or known <= end:
+        return ""
+    return f", and remembered producers up to offset {known - 1}"
 
 
 def _log_start(event: Event) -> str:

@@ -1,4 +1,4 @@
-"""What a replica does with its own log: a leader never cuts it, and no high watermark points behind its end.
+"""What a replica does with its own log: a leader never cuts it, and nothing that it knows points behind the log's end.
 
 * **leader-keeps-log**: from the moment in which a broker becomes the leader of a partition until it follows, stops the
   replica or its process ends, it does not truncate the log, and a move to another log directory loses no records.
@@ -7,14 +7,22 @@
   is at most that end: when the log is opened, when the replica becomes leader or follower, is truncated, loses
   records at its start or moves. What a leader reports when its high watermark moves is ``hw-bounded``'s.
   Smallest break: a log is opened that ends at 4, with high watermark 5.
+* **producers-within-log**: whenever a replica reports how far the producers reach that its log remembers, the last
+  batch of each of them lies before the end of the log: when the log is opened, when the replica becomes leader or
+  follower, is truncated or moves. What the log remembers of producers follows from the batches in it (KIP-98): a
+  leader answers a batch that it remembers as a duplicate, without appending it. If the batch was cut, its record is
+  acknowledged and on no replica.
+  Smallest break: a log is truncated and ends at 3; it remembers a producer whose last batch ends before offset 5.
 
 What a correct cluster does and is not convicted for: a leader that was deposed truncates as soon as it follows; a log
 that is opened again is shorter than before a power cut; a replica that was stopped, or whose topic was deleted, has no
-role any more.
+role any more; a producer is remembered longer than its batches, which were deleted at the start of the log; a producer
+is forgotten after a time.
 
-Limits: a truncation that no event reports is not seen here.
+Limits: a truncation that no event reports is not seen here. That a log remembers every producer whose batches it holds
+is not judged here: ``duplicate`` shows what follows when it does not.
 Source: Partition.makeLeader, ReplicaFetcherThread.truncate, UnifiedLog.updateHighWatermark; KIP-101: only followers
-truncate.
+truncate; ProducerStateManager.truncateAndReload.
 """
 
 from __future__ import annotations
@@ -42,6 +50,15 @@ _REPORT_BOTH: Final = frozenset(
         Kind.LOG_START_OFFSET,
     }
 )
+_REPORT_PRODUCERS: Final = frozenset(
+    {
+        Kind.LOG_LOADED,
+        Kind.BECOME_LEADER,
+        Kind.BECOME_FOLLOWER,
+        Kind.TRUNCATE,
+        Kind.LOG_DIR_CHANGED,
+    }
+)
 
 
 class OwnLog(EventListCheck):
@@ -55,18 +72,21 @@ class OwnLog(EventListCheck):
         "leader_epoch",
         "log_end_offset",
         "high_watermark",
+        "producers_end",
     )
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
-        return (LEADER_KEEPS_LOG, HW_WITHIN_LOG)
+        return (LEADER_KEEPS_LOG, HW_WITHIN_LOG, PRODUCERS_WITHIN_LOG)
 
     def judge(self, rows: list[Row]) -> Results:
         cut, terms = _cut_by_leaders(rows)
         above, reports = _above_the_end(rows)
+        beyond, memories = _producers_beyond_the_end(rows)
         return (
             conclude(LEADER_KEEPS_LOG, checked=terms, findings=cut),
             conclude(HW_WITHIN_LOG, checked=reports, findings=above),
+            conclude(PRODUCERS_WITHIN_LOG, checked=memories, findings=beyond),
         )
 
 
@@ -116,6 +136,25 @@ def _above_the_end(rows: list[Row]) -> tuple[list[Finding], int]:
     return findings, reports
 
 
+def _producers_beyond_the_end(rows: list[Row]) -> tuple[list[Finding], int]:
+    """Return the producers that logs remember beyond their end, and how many reports were compared."""
+    findings: list[Finding] = []
+    reports = 0
+    for row, event in rows:
+        known, end = event.producers_end, event.log_end_offset
+        if event.kind not in _REPORT_PRODUCERS or known is None or end is None:
+            continue
+        reports += 1
+        if known > end:
+            tp = tp_name(event.topic, event.partition)
+            sentence = (
+                f"Broker {event.node} remembers a producer of {tp} whose last batch has offset {known - 1}, behind the "
+                f"end of its own log, {end}."
+            )
+            findings.append(finding(PRODUCERS_WITHIN_LOG.name, tp, sentence, row))
+    return findings, reports
+
+
 LEADER_KEEPS_LOG: Final = Property(
     name="leader-keeps-log",
     promise="A leader never cuts its own log.",
@@ -138,4 +177,17 @@ HW_WITHIN_LOG: Final = Property(
     decided_from=frozenset({EventSource.TRACES}),
     reason=own_logs.hw_within_log,
     breaks=breaks.HW_WITHIN_LOG,
+)
+
+PRODUCERS_WITHIN_LOG: Final = Property(
+    name="producers-within-log",
+    promise="A replica remembers no batch of a producer that its own log does not reach.",
+    unit="reports of remembered producers",
+    unknown="No replica reported how far the producers reach that it remembers.",
+    source="ProducerStateManager.truncateAndReload; KIP-98.",
+    check=OwnLog,
+    decided_from=frozenset({EventSource.TRACES}),
+    recorded_since=6,
+    reason=own_logs.producers_within_log,
+    breaks=breaks.PRODUCERS_WITHIN_LOG,
 )

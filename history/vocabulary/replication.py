@@ -18,6 +18,9 @@ class LogLoaded(PartitionView, frozen=True, kw_only=True):
     high_watermark: Records
     log_dir: Word | None = None
     """The log directory that holds the log; histories of older versions lack it."""
+    producers_end: Records | None = None
+    """The offset behind the last batch of which the log remembers the producer, 0 without any; histories of older
+    versions lack it, here and in the other kinds."""
 
 
 @declares(Kind.BECOME_LEADER)
@@ -32,6 +35,7 @@ class BecomeLeader(PartitionView, frozen=True, kw_only=True):
     log_end_offset: Records
     high_watermark: Records
     log_start_offset: Records
+    producers_end: Records | None = None
 
 
 @declares(Kind.BECOME_FOLLOWER)
@@ -44,6 +48,7 @@ class BecomeFollower(PartitionView, frozen=True, kw_only=True):
     controller_epoch: int
     log_end_offset: Records
     high_watermark: Records
+    producers_end: Records | None = None
 
 
 @declares(Kind.APPEND)
@@ -72,6 +77,7 @@ class Truncate(PartitionView, frozen=True, kw_only=True):
     high_watermark: Records
     leader_epoch: int
     log_start_offset: Records
+    producers_end: Records | None = None
 
 
 @declares(Kind.LOG_START_OFFSET)
@@ -96,6 +102,7 @@ class LogDirChanged(PartitionView, frozen=True, kw_only=True):
     log_start_offset: Records
     log_end_offset: Records
     high_watermark: Records
+    producers_end: Records | None = None
 
 
 @declares(Kind.LOG_CLEANED)

@@ -62,6 +62,7 @@ from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EP
 from nemesis.mutants.no_truncation import MUTANT as NO_TRUNCATION
 from nemesis.mutants.preferred_leader_out_of_sync import MUTANT as PREFERRED_LEADER_OUT_OF_SYNC
 from nemesis.mutants.producer_snapshot_ignored import MUTANT as PRODUCER_SNAPSHOT_IGNORED
+from nemesis.mutants.producers_survive_truncation import MUTANT as PRODUCERS_SURVIVE_TRUNCATION
 from nemesis.mutants.read_above_hw import MUTANT as READ_ABOVE_HW
 from nemesis.mutants.read_seam_doubled import MUTANT as READ_SEAM_DOUBLED
 from nemesis.mutants.read_seam_lost import MUTANT as READ_SEAM_LOST
@@ -154,6 +155,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             FIRST_LOST_REPLICA_ALONE,
             RETENTION_ENDS_AT_FIRST_IDLE_LOG,
             NEWER_BROKER_EPOCH_REFUSED,
+            PRODUCERS_SURVIVE_TRUNCATION,
         )
     ),
 )

@@ -211,6 +211,7 @@ class LocalReplica:
             log_start_offset=moved.log_start_offset,
             log_end_offset=moved.log_end_offset,
             high_watermark=moved.high_watermark,
+            producers_end=moved.producers_end,
         )
         self._on_progress(self.topic_partition)
         return True
@@ -222,6 +223,7 @@ class LocalReplica:
             log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,
             high_watermark=log.high_watermark,
+            producers_end=log.producers_end,
             leader_epoch=self.leader_epoch,
         )
         self._on_progress(self.topic_partition)
@@ -273,6 +275,7 @@ def trace_log_loaded(tracer: Tracer, log: Log) -> None:
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,
         high_watermark=log.high_watermark,
+        producers_end=log.producers_end,
     )
 
 

@@ -137,6 +137,7 @@ class Partition(LocalReplica):
             log_end_offset=log.log_end_offset,
             high_watermark=log.high_watermark,
             log_start_offset=log.log_start_offset,
+            producers_end=log.producers_end,
         )
         self.maybe_increment_leader_hw()
         self._on_progress(self.topic_partition)
@@ -154,6 +155,7 @@ class Partition(LocalReplica):
             controller_epoch=self.controller_epoch,
             log_end_offset=log.log_end_offset,
             high_watermark=log.high_watermark,
+            producers_end=log.producers_end,
         )
         self._on_progress(self.topic_partition)
 

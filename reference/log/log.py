@@ -164,6 +164,11 @@ class Log(LocalLog):
         latest = self.leader_epoch_cache.latest_epoch
         return UNDEFINED_EPOCH if latest is None else latest
 
+    @property
+    def producers_end(self) -> int:
+        """The offset behind the last batch of which the producer is remembered; 0 if no producer is."""
+        return self.producer_state_manager.end_offset
+
     def assign_topic_id(self, topic_id: UUID) -> None:
         """Write partition.metadata unless it names this id; raises InconsistentTopicIdError if it names another."""
         if self._topic_id == topic_id:

@@ -70,6 +70,11 @@ class ProducerStateManager:
             entry.producer_id: entry.batches[-1].last_offset for entry in entries if entry.batches
         }
 
+    @property
+    def end_offset(self) -> int:
+        """The offset behind the last batch that is remembered of any producer; 0 without any."""
+        return max(self.last_offsets().values(), default=-1) + 1
+
     # Appending
 
     def find_duplicate(self, headers: Iterable[RecordBatchHeader]) -> BatchMetadata | None:

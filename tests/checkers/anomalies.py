@@ -182,6 +182,12 @@ def opens_a_log_with_a_mark_behind_its_end(
     return _with(events, index, change(events[index], high_watermark=end + 1))
 
 
+def remembers_a_producer_beyond_its_end(events: list[Event], choose: Choose) -> list[Event] | None:
+    index = choose(_places(events, "log-loaded"))
+    end = events[index].log_end_offset or 0
+    return _with(events, index, change(events[index], producers_end=end + 1))
+
+
 def knows_an_older_epoch_again(events: list[Event], choose: Choose) -> list[Event] | None:
     index = choose(_places(events, "partition-metadata"))
     return [*events, change(events[index], seq=events[index].seq + 1, partition_epoch=-1)]
@@ -547,6 +553,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "isr-join-caught-up": [takes_in_a_replica_that_lags],
     "leader-keeps-log": [cuts_its_log_as_leader],
     "hw-within-log": [opens_a_log_with_a_mark_behind_its_end],
+    "producers-within-log": [remembers_a_producer_beyond_its_end],
     "metadata-never-back": [knows_an_older_epoch_again],
     "control-requests-applied": [answers_for_a_newer_role, answers_for_newer_metadata],
     "min-isr-behind-ack": [acknowledges_alone],

@@ -92,7 +92,8 @@ class HonestCluster:
             self._trace(broker, "broker-started")
             self._trace(broker, "exceptions-watched")
             self._register(broker)
-            self._trace(broker, "log-loaded", log_end_offset=0, high_watermark=0)
+            empty = {"log_end_offset": 0, "high_watermark": 0, "producers_end": 0}
+            self._trace(broker, "log-loaded", **empty)
         self._elect_controller(1)
         self._administer(
             "create-topic", {"partition_count": 1, "partition": None, "topic_id": None}, {}
@@ -333,6 +334,7 @@ class HonestCluster:
             "controller_epoch": sequence.controller_epoch,
             "log_end_offset": len(broker.log),
             "high_watermark": broker.high_watermark,
+            "producers_end": len(broker.log),
         }
         if not broker.leads:
             for _, operation in broker.waiting:
@@ -412,7 +414,8 @@ class HonestCluster:
         if agreed < len(broker.log):
             del broker.log[agreed:]
             broker.high_watermark = min(broker.high_watermark, agreed)
-            self._trace(broker, "truncate", offset=agreed, log_end_offset=agreed)
+            ends = {"log_end_offset": agreed, "producers_end": agreed}
+            self._trace(broker, "truncate", offset=agreed, **ends)
             return
         if traced:
             leader.remote[broker.node] = agreed
@@ -522,6 +525,7 @@ class HonestCluster:
         self._trace(fresh, "exceptions-watched")
         self._register(fresh)
         about = {"log_end_offset": len(fresh.log), "high_watermark": fresh.high_watermark}
+        about["producers_end"] = len(fresh.log)
         self._trace(fresh, "log-loaded", **about)
         if fresh.node == self.controller:
             self._elect_controller(fresh.node)
