@@ -70,6 +70,7 @@ from nemesis.checkers.liveness.notifications import NOTIFICATIONS_HANDLED
 from nemesis.checkers.liveness.offsets_at_rest import OFFSETS_AT_REST
 from nemesis.checkers.liveness.retention import RETENTION_RUNS
 from nemesis.checkers.liveness.settings_in_force import SETTINGS_TAKE_EFFECT
+from nemesis.checkers.liveness.vacancies import CONTROLLER_ELECTED_IN_TIME
 from nemesis.checkers.log.client_log import (
     DIRTY_READ,
     DUPLICATE,
@@ -121,6 +122,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     STALE_CONTROLLER_FENCED,
     BROKER_EPOCH_FENCED,
     OFFICE_KEPT,
+    CONTROLLER_ELECTED_IN_TIME,
     DEAD_BROKERS_REPLACED,
     METADATA_NEVER_BACK,
     CONTROL_REQUESTS_APPLIED,

@@ -5,6 +5,8 @@
 * ``notifications``    what the controller is notified of in ZooKeeper, and does not handle
 * ``leader_balance``   brokers that lead too few of the partitions that prefer them
 * ``preferred_leaders``, ``terms``   which partitions wait for their preferred leader, and in whose term
+* ``vacancies``        no broker becomes controller, though ``candidates`` could
+* ``candidates``       brokers that live, are registered and connected to ZooKeeper
 * ``log_dir_failures``   log directories that failed, and what still depends on them
 * ``lost_replicas``   which replicas a broker lost with a directory
 * ``retention``   segments that are not deleted

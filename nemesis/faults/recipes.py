@@ -201,6 +201,21 @@ def registered_late(rng: Random, durations: DrawRange) -> list[tuple[float, Faul
     ]
 
 
+def controllers_in_turn(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """Two controllers lose their sessions, one after the other, and the third is killed for much longer than a session:
+    brokers that have been the controller have to take the office again.
+    """
+    second_s = round(rng.uniform(2.0, 3.5), 2)
+    return [
+        (0.0, ExpireSession(selector="controller")),
+        (second_s, ExpireSession(selector="controller")),
+        (
+            round(second_s + rng.uniform(2.0, 3.5), 2),
+            KillController(duration_s=max(9.0, durations.high_s)),
+        ),
+    ]
+
+
 CLASSIC: Final = (
     "stale-control-requests",
     "zombie-by-partition",
@@ -265,6 +280,11 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         "ZooKeeper answers a broker late; it registers again, and the controller knows of that before the broker does",
         frozenset({"slow-link", "expire-session"}),
         registered_late,
+    ),
+    "controllers-in-turn": Recipe(
+        "two controllers resign, one after the other, and the third is killed for longer than a session",
+        frozenset({"expire-session", "kill-controller"}),
+        controllers_in_turn,
     ),
 }
 """Every recipe by the name that scenarios use; one whose kinds are not all enabled is not drawn."""

@@ -71,6 +71,9 @@ from nemesis.mutants.refused_isr_left_pending import MUTANT as REFUSED_ISR_LEFT_
 from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATION_OF_A_DEAD_SESSION
 from nemesis.mutants.removed_partition_looked_up import MUTANT as REMOVED_PARTITION_LOOKED_UP
 from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
+from nemesis.mutants.resigned_controller_looks_away import (
+    MUTANT as RESIGNED_CONTROLLER_LOOKS_AWAY,
+)
 from nemesis.mutants.resigns_from_own_office import MUTANT as RESIGNS_FROM_OWN_OFFICE
 from nemesis.mutants.retention_ends_at_first_idle_log import (
     MUTANT as RETENTION_ENDS_AT_FIRST_IDLE_LOG,
@@ -156,6 +159,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             RETENTION_ENDS_AT_FIRST_IDLE_LOG,
             NEWER_BROKER_EPOCH_REFUSED,
             PRODUCERS_SURVIVE_TRUNCATION,
+            RESIGNED_CONTROLLER_LOOKS_AWAY,
         )
     ),
 )

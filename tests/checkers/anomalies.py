@@ -473,13 +473,20 @@ def stores_a_hole(events: list[Event], choose: Choose) -> list[Event] | None:
 
 
 def stores_less_than_it_said(events: list[Event], choose: Choose) -> list[Event] | None:
-    node = choose([1, 2, 3])
-    marks = [e for e in events if e.kind == "high-watermark" and node in (e.maximal_isr or ())]
-    loads = [e for e in events if e.kind == "log-loaded" and e.node == node]
-    newest = max((e.leader_epoch or 0 for e in events if e.kind == "high-watermark"), default=0)
-    if not marks or marks[-1].leader_epoch != newest or loads[-1].time > marks[-1].time:
-        return None
-    end = (marks[-1].high_watermark or 0) - 1
+    all_marks = [e for e in events if e.kind == "high-watermark"]
+    newest = max((e.leader_epoch or 0 for e in all_marks), default=0)
+    last = {
+        node: mark for mark in all_marks for node in (1, 2, 3) if node in (mark.maximal_isr or ())
+    }
+    loaded = {e.node: e.time for e in events if e.kind == "log-loaded"}
+    node = choose(
+        [
+            node
+            for node, mark in sorted(last.items())
+            if mark.leader_epoch == newest and loaded[node] <= mark.time
+        ]
+    )
+    end = (last[node].high_watermark or 0) - 1
     return [
         change(event, log_end_offset=end, high_watermark=min(event.high_watermark or 0, end))
         if event.kind == "stored-log" and event.node == node

@@ -28,7 +28,7 @@ NOT_IN_THE_MODEL = frozenset(
         *("convergence", "late-recovery", "fault-effect", "office-kept"),
         *("dead-brokers-replaced", "elections-answered", "notifications-handled"),
         *("isr-shrinks-in-time", "leaders-balanced", "log-dir-failures-handled"),
-        *("settings-take-effect", "retention-runs"),
+        *("settings-take-effect", "retention-runs", "controller-elected-in-time"),
     }
 )
 """The harness's own, and what the honest cluster leaves out: dead members of an ISR, the end of ``/controller``,
