@@ -24,7 +24,8 @@ in force; others explain what the brokers do that they strike. What the machine 
 100 ms of it are not a finding.
 
 Limits: that a vacancy lasts until the end of the run is ``convergence``'s; so is the wait for the first controller.
-A vacancy whose beginning or end left no trace is not judged.
+A vacancy whose beginning or end left no trace is not judged, nor one in which a broker traced an election that
+ZooKeeper's log lacks.
 Source: KafkaController (ControllerChangeHandler, Reelect, maybeResign): the handler of ``/controller`` stays registered
 when a controller resigns.
 """
@@ -66,6 +67,10 @@ class Vacancy:
     created: Row
     """The next creation."""
 
+    def contains(self, zxid: int) -> bool:
+        """Whether the transaction lies between the two; if it is an election, the log lacks it."""
+        return (self.deleted[1].zxid or 0) < zxid < (self.created[1].zxid or 0)
+
 
 class Wait(NamedTuple):
     """A broker could create ``/controller``, and no broker did, in ns."""
@@ -101,7 +106,10 @@ class Vacancies(EventListCheck):
         able, clues = candidates.candidates(rows), Clues(rows, bound * _MS)
         findings: list[Finding] = []
         longest = 0
+        won = {event.zxid or 0 for _, event in rows if event.kind == Kind.CONTROLLER_ELECTED}
         for vacancy in _vacancies(rows):
+            if any(vacancy.contains(zxid) for zxid in won):
+                continue
             wait = _longest_wait(rows, vacancy, clues, able)
             if wait is not None:
                 longest = max(longest, wait.until - wait.since)

@@ -174,6 +174,13 @@ def test_a_slow_machine_is_no_vacant_office() -> None:
     assert only(Vacancies(), history(*near)).verdict is Verdict.VALID
 
 
+def test_an_election_that_the_log_of_zookeeper_lacks_ends_a_vacancy() -> None:
+    taken = [*grant(6, 20, 2, 3), elected(25, 2, 6, 20, epoch=3)]
+    assert judge(EXPIRED, taken).verdict is Verdict.INVALID
+    lacking = elected(3, 2, 4, 20)
+    assert judge(EXPIRED, lacking, taken).verdict is Verdict.VALID
+
+
 def test_without_an_election_nothing_is_decided() -> None:
     result = only(Vacancies(), history(znode(1, 10, "/brokers/ids/1", zk_op="create", node=1)))
     assert (result.verdict, result.checked) == (Verdict.UNKNOWN, 0)

@@ -85,3 +85,32 @@ def test_a_leader_comes_back(name: str) -> None:
         if any(a == c for a, c in zip(terms, terms[2:], strict=False))
     ]
     assert returned
+
+
+def planned(name: str) -> tuple[PlannedFault, ...]:
+    """Return the faults of a recipe, from the fifth second on."""
+    steps = RECIPES[name].steps(Random(1), DURATIONS)
+    return tuple(PlannedFault(5.0 + at_s, fault) for at_s, fault in steps)
+
+
+def test_a_controller_knows_of_a_registration_before_the_broker_does() -> None:
+    run = simulate_plan(planned("registered-late"), options={"producers": 2, "consumers": 1})
+    assert_valid(run)
+    own: dict[str, int] = {}
+    early = 0
+    for event in sorted(run.simulated.events, key=lambda event: (event.time, event.seq)):
+        if event.kind == Kind.BROKER_REGISTERED:
+            own[event.process] = event.broker_epoch or 0
+        elif event.kind == Kind.CONTROL_REQUEST_HANDLED and event.process in own:
+            early += (event.broker_epoch or 0) > own[event.process]
+    assert early > 0
+
+
+def test_brokers_that_have_been_the_controller_are_elected_again() -> None:
+    run = simulate_plan(planned("controllers-in-turn"), options={"producers": 2, "consumers": 1})
+    assert_valid(run)
+    elected = [
+        event.node for event in run.simulated.events if event.kind == Kind.CONTROLLER_ELECTED
+    ]
+    assert len(elected) == 4
+    assert elected[3] in elected[:2]
