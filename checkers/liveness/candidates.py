@@ -6,7 +6,7 @@ that died unseen stops being a candidate with its last event.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,9 +89,13 @@ def candidates(rows: Iterable[Row]) -> dict[str, Spans]:
     return {process: spans(pairs) for process, pairs in able.items()}
 
 
-def kept_from_zookeeper(rows: Iterable[Row], process: str) -> Spans:
+def kept_from_zookeeper(faults: Iterable[Row], process: str) -> Spans:
     """Return the spans (ns) in which a fault may have kept the broker from ZooKeeper."""
-    return unexplained.explained(_that_keep(rows, process))
+    return unexplained.explained(
+        item
+        for item in faults
+        if item[1].fault not in _HARMLESS | _STRIKING or strikes(item[1], process)
+    )
 
 
 def strikes(event: Event, process: str) -> bool:
@@ -99,19 +103,8 @@ def strikes(event: Event, process: str) -> bool:
     return event.fault in _STRIKING and process in (event.targets or ())
 
 
-def explaining(rows: Iterable[Row]) -> Spans:
+def explaining(faults: Iterable[Row]) -> Spans:
     """Return the spans (ns) in which a fault was in force that may keep any broker from ZooKeeper."""
     return unexplained.explained(
-        item for item in _faults(rows) if item[1].fault not in _HARMLESS | _STRIKING
+        item for item in faults if item[1].fault not in _HARMLESS | _STRIKING
     )
-
-
-def _that_keep(rows: Iterable[Row], process: str) -> Iterator[Row]:
-    for item in _faults(rows):
-        event = item[1]
-        if event.fault not in _HARMLESS | _STRIKING or strikes(event, process):
-            yield item
-
-
-def _faults(rows: Iterable[Row]) -> Iterator[Row]:
-    return (item for item in rows if item[1].fault is not None)

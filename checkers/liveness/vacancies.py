@@ -106,11 +106,10 @@ class Vacancies(EventListCheck):
         able, clues = candidates.candidates(rows), Clues(rows, bound * _MS)
         findings: list[Finding] = []
         longest = 0
-        won = {event.zxid or 0 for _, event in rows if event.kind == Kind.CONTROLLER_ELECTED}
         for vacancy in _vacancies(rows):
-            if any(vacancy.contains(zxid) for zxid in won):
+            if any(vacancy.contains(zxid) for zxid in clues.won):
                 continue
-            wait = _longest_wait(rows, vacancy, clues, able)
+            wait = _longest_wait(vacancy, clues, able)
             if wait is not None:
                 longest = max(longest, wait.until - wait.since)
                 findings += _findings(rows, vacancy, wait, bound)
@@ -124,7 +123,11 @@ class Clues:
     """When deletions of ``/controller`` had happened, and when creations had not."""
 
     def __init__(self, rows: Sequence[Row], bound_ns: int) -> None:
-        self._rows = rows
+        self.faults = [item for item in rows if item[1].fault is not None]
+        self.won = {
+            event.zxid or 0: event for _, event in rows if event.kind == Kind.CONTROLLER_ELECTED
+        }
+        """What the winners of elections traced, by zxid."""
         self._bound_ns = bound_ns
         self._times = ZxidTimes(rows)
         self._owners = znodes.session_owners(rows)
@@ -133,7 +136,8 @@ class Clues:
             for _, event in rows
             if event.kind == Kind.SESSION_CLOSED and event.reason == _EXPIRED
         }
-        self._explained = candidates.explaining(rows)
+        self._explained = candidates.explaining(self.faults)
+        self._starts = [event for _, event in rows if event.kind == Kind.BROKER_STARTED]
         self._sessions = sorted(
             (event for _, event in rows if event.kind == Kind.SESSION_STATE),
             key=lambda event: (event.time, event.seq),
@@ -163,19 +167,15 @@ class Clues:
             for event in self._sessions
             if event.session_state != _EXPIRED and event.session == created.session
         ][:1]
-        known += [
-            event.time
-            for _, event in self._rows
-            if event.kind == Kind.CONTROLLER_ELECTED
-            and event.zxid == created.zxid
-            and self._is_free(event.process, since, event.time)
-        ]
+        winner = self.won.get(created.zxid or 0)
+        if winner is not None and self._is_free(winner.process, since, winner.time):
+            known.append(winner.time)
         until = max(known, default=None)
         return until if until is None or self._end is None else min(until, self._end)
 
     def _is_free(self, process: str, since: int, until: int) -> bool:
         """Whether no fault may have kept the broker from ZooKeeper, and ZooKeeper's answer from the broker."""
-        return not len(_overlap(candidates.kept_from_zookeeper(self._rows, process), since, until))
+        return not len(_overlap(candidates.kept_from_zookeeper(self.faults, process), since, until))
 
     def _silent_since(self, vacancy: Vacancy) -> int | None:
         """When ZooKeeper had expired the session of an owner that was killed or paused and stayed so until then."""
@@ -183,7 +183,7 @@ class Clues:
             return None
         node = self._owners.get(vacancy.taken.session or 0)
         process = next((e.process for e in self._sessions if e.node == node), None)
-        for _, event in self._rows:
+        for _, event in self.faults:
             is_strike = event.kind == Kind.FAULT_APPLIED and event.fault in _SILENCING
             if not is_strike or process is None or process not in (event.targets or ()):
                 continue
@@ -204,13 +204,11 @@ class Clues:
     def _is_silent(self, process: str, since: int, until: int) -> bool:
         """Whether the fault that struck the broker then was still in force, and no new process had been started."""
         struck = unexplained.explained(
-            item for item in self._rows if candidates.strikes(item[1], process)
+            item for item in self.faults if candidates.strikes(item[1], process)
         )
         is_struck = any(start <= since and until <= stop for start, stop in struck.tolist())
         return is_struck and not any(
-            since < event.time <= until
-            for _, event in self._rows
-            if event.kind == Kind.BROKER_STARTED and event.process == process
+            since < event.time <= until for event in self._starts if event.process == process
         )
 
 
@@ -233,9 +231,7 @@ def _vacancies(rows: Sequence[Row]) -> Iterator[Vacancy]:
             deleted = (row, event)
 
 
-def _longest_wait(
-    rows: Sequence[Row], vacancy: Vacancy, clues: Clues, able: dict[str, Spans]
-) -> Wait | None:
+def _longest_wait(vacancy: Vacancy, clues: Clues, able: dict[str, Spans]) -> Wait | None:
     """Return the longest time for which a broker could have ended the vacancy; None if no broker is known to."""
     since = clues.gone_since(vacancy)
     until = None if since is None else clues.absent_until(vacancy, since)
@@ -244,15 +240,15 @@ def _longest_wait(
     waits = [
         Wait(process, start, stop)
         for process, able_spans in sorted(able.items())
-        for start, stop in _free_spans(rows, process, able_spans, since, until)
+        for start, stop in _free_spans(clues.faults, process, able_spans, since, until)
     ]
     return max(waits, key=lambda wait: wait.until - wait.since, default=None)
 
 
 def _free_spans(
-    rows: Sequence[Row], process: str, able: Spans, since: int, until: int
+    faults: Sequence[Row], process: str, able: Spans, since: int, until: int
 ) -> list[tuple[int, int]]:
-    free = complement(candidates.kept_from_zookeeper(rows, process), since, until)
+    free = complement(candidates.kept_from_zookeeper(faults, process), since, until)
     return [(int(start), int(stop)) for start, stop in intersection(able, free).tolist()]
 
 
