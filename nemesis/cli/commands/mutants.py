@@ -187,7 +187,6 @@ def mutants(
         )
         return
     seeds = PLANTED_SEEDS if seeds is None else seeds
-    page = _page(page, mutant)
     chosen = mutant_of_argument(mutant)
     searched = [*map(ChosenMutant, MUTANTS), None] if chosen is None else [chosen]
     explorations = {
@@ -204,6 +203,7 @@ def mutants(
         )
         for name in {_scenario_of(bug, scenario_name): None for bug in searched}
     }
+    page = _page(page, mutant)
     first = next(iter(explorations.values()))
     shrinking = _Shrinking(shrink_runs, first.jobs, store, first.command_line)
     scores: list[Score] = []
