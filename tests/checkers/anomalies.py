@@ -479,13 +479,14 @@ def stores_less_than_it_said(events: list[Event], choose: Choose) -> list[Event]
         node: mark for mark in all_marks for node in (1, 2, 3) if node in (mark.maximal_isr or ())
     }
     loaded = {e.node: e.time for e in events if e.kind == "log-loaded"}
-    node = choose(
-        [
-            node
-            for node, mark in sorted(last.items())
-            if mark.leader_epoch == newest and loaded[node] <= mark.time
-        ]
-    )
+    nodes = [
+        node
+        for node, mark in sorted(last.items())
+        if mark.leader_epoch == newest and loaded[node] <= mark.time
+    ]
+    if not nodes:
+        return None
+    node = choose(nodes)
     end = (last[node].high_watermark or 0) - 1
     return [
         change(event, log_end_offset=end, high_watermark=min(event.high_watermark or 0, end))
