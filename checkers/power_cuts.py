@@ -40,6 +40,10 @@ class PowerCuts:
             (start for start in self.starts.get(broker, ()) if cut < start <= time), default=time
         )
 
+    def struck_before(self, time: int) -> bool:
+        """Return whether any broker had lost its power by then."""
+        return any(cut <= time for times in self.cuts.values() for cut in times)
+
 
 def power_cuts(segment: Segment) -> PowerCuts:
     """Return those of a segment; needs the columns ``fault``, ``targets`` and ``node``."""

@@ -227,6 +227,8 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     """The CRC-32C of the batch."""
     high_watermark: Records | None = None
     """The high watermark, exclusive."""
+    high_watermark_before: Records | None = None
+    """The high watermark before the event."""
     log_start_offset: Records | None = None
     """The first offset of the log."""
     log_end_offset: Records | None = None

@@ -38,11 +38,12 @@ _NEW_IN_4: Final = frozenset(
         *("micro_operations", "delivery", "producer_id", "producer_epoch", "sequence"),
         *("partition_count", "count", "strategy", "step", "from_state", "to_state", "replica"),
         *("change", "reason", "cleaner_offset", "bytes_before", "bytes_after", "log_dir", "alive"),
+        "high_watermark_before",
         *("unclean_leader_election_enable", "min_insync_replicas", "session_state", "timeout_ms"),
         *("phase", "check", "source", "duration_ms", "setting", "original", "part_of"),
     }
 )
-_NEW_IN_6: Final = frozenset({"producers_end"})
+_NEW_IN_6: Final = frozenset({"high_watermark_before", "producers_end"})
 UNCHANGED_SCHEMA: Final = pa.schema([field for field in SCHEMA if field.name not in _NEW_IN_6])
 """The columns of formats 4 and 5."""
 OLDER_SCHEMA: Final = pa.schema(

@@ -61,6 +61,7 @@ HW_BOUNDED: Final = (
 HW_GROWS: Final = (history(high_watermark(1, 1, 0, 5, [1]), high_watermark(2, 1, 0, 4, [1])),)
 NO_TRUNCATION_BELOW_HW: Final = (
     history(high_watermark(1, 1, 0, 5, [1, 2]), truncate(2, 2, 4, high_watermark=4)),
+    history(truncate(1, 2, 4, high_watermark=4, high_watermark_before=5)),
     history(high_watermark(1, 1, 0, 5, [1, 2]), loaded(2, 2, 4)),
     history(
         PERMITTED,

@@ -35,6 +35,13 @@ def hw_grows(case: Case) -> str:
 
 def no_truncation_below_hw(case: Case) -> str:
     mark, cut = case.events[0], case.events[-1]
+    if len(case.events) == 1:
+        return (
+            f"By its own high watermark broker {cut.node} held every record below {cut.high_watermark_before} to be "
+            f"committed, and gave it to consumers that read there. Its leader does not have those from "
+            f"{cut.log_end_offset} on. A follower must cut its log first, and follow the leader's high watermark then "
+            "(KAFKA-14704)."
+        )
     own = (
         f" Its own high watermark, {cut.high_watermark}, lags behind the leader's, and is no place to cut (KIP-101)."
         if cut.kind == Kind.TRUNCATE and cut.high_watermark == cut.log_end_offset

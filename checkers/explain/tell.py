@@ -239,6 +239,9 @@ def _isr_change_proposed(event: Event) -> str:
 
 def _truncate(event: Event) -> str:
     own = f", its own high watermark being {event.high_watermark}" if event.high_watermark else ""
+    before = event.high_watermark_before
+    if before is not None and before != event.high_watermark:
+        own = f", its own high watermark being {before} before and {event.high_watermark} after"
     end = f"{event.log_end_offset}{own}{_producers(event)}"
     return f"{_actor(event)} cut its log of {_of(event)} down to {end}"
 

@@ -1,16 +1,22 @@
 """What has once been below a high watermark stays, and only that is acknowledged.
 
-* **no-truncation-below-hw**: a replica that a leader counted in its maximal ISR when it set high watermark ``h``
+* **no-truncation-below-hw**: (a) a replica that a leader counted in its maximal ISR when it set high watermark ``h``
   never cuts its log below ``h`` later, and neither comes back from a crash nor from a move to another log directory
-  with less.
-  Smallest break: leader 1 sets high watermark 5 with maximal ISR [1, 2]; broker 2 truncates to 4.
+  with less; (b) no replica, in the ISR or not, cuts its log below the high watermark that it has itself.
+  Smallest breaks: (a) leader 1 sets high watermark 5 with maximal ISR [1, 2]; broker 2 truncates to 4; (b) broker 2
+  has high watermark 5 and truncates to 4.
 * **ack-after-commit**: a produce under ``acks=all`` is acknowledged only when the leader's high watermark has passed
   its last record.
   Smallest break: an acknowledgement of offset 7 by a leader that never had a high watermark above 7.
 
-Why the first holds: every leader elected from the ISR has all records below ``h``, so a follower's log agrees with it
+Why (a) holds: every leader elected from the ISR has all records below ``h``, so a follower's log agrees with it
 at least that far; truncation by leader epoch never cuts what agrees. Truncating to a replica's own, lagging high
 watermark does (that is how Kafka lost data before KIP-101).
+
+Why (b) holds: a follower takes over its leader's high watermark only from an answer that finds its log to agree with
+the leader's, and only up to the end of its log. So what lies below is committed, and each later leader has it. A
+follower that takes it over before it cuts what the leader does not have calls records committed that are not, and
+consumers may read them there (KAFKA-14704).
 
 What a correct cluster does and is not convicted for: cutting at or above ``h``; cutting anything outside the ISR;
 a leader whose own high watermark fell after it had been demoted, answering an earlier produce; an unclean election
@@ -19,6 +25,10 @@ before the next start does not bind the broker that was struck; deleting the log
 ISR before: what was set before the deletion does not bind that broker, nor what a leader sets that had not heard of it;
 cutting below a mark that lies where compaction has been: who follows a log of which all batches of an epoch are gone
 never hears of that epoch, and as leader it sends a replica of that epoch back to the one before.
+
+Limits: once a broker has lost unsynced records in a power cut, (b) is not judged any more: a leader that has lost
+committed records makes correct followers cut theirs. Histories of older versions do not record the high watermark
+before a truncation, and are judged by (a) alone.
 """
 
 from __future__ import annotations
@@ -48,7 +58,7 @@ from nemesis.checkers.replication.replica_rows import (
     partitions,
 )
 from nemesis.checkers.unclean import Election, Permissions, elections, permissions
-from nemesis.history.events import Kind
+from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 
 KEPT_PER_PARTITION = 3
@@ -192,6 +202,7 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         "last_offset",
         "log_end_offset",
         "high_watermark",
+        "high_watermark_before",
         "maximal_isr",
         "fault",
         "targets",
@@ -303,23 +314,28 @@ def _cuts_below(
     if not len(cuts):
         return
     own_steps = _steps(high_watermark_rows(part))
-    for row, event in cuts.events("node", "log_end_offset"):
+    for row, event in cuts.events("node", "log_end_offset", "high_watermark_before"):
         if event.node is None or event.log_end_offset is None:
             continue
         deletion = deletions.get(row, _NOT_FREED)
         freed = deletion._replace(time=max(deletion.time, losses.freed_at(event.node, event.time)))
         before = [step for step in own_steps.get(event.node, ()) if step.row < row]
         binding = [step for step in (*steps.get(event.node, ()), *before) if step.binds(freed)]
-        if not binding:
-            continue
-        highest = max(binding, key=lambda step: (step.high_watermark, step.row))
-        if event.log_end_offset < highest.high_watermark > cleaned:
-            did = _DID[event.kind]
-            sentence = (
-                f"Broker {event.node} {did} at {event.log_end_offset} in {{tp}}, below the high watermark "
-                f"{highest.high_watermark} that counted it as in sync."
-            )
-            yield sentence, highest.row, row
+        highest = max(binding, key=lambda step: (step.high_watermark, step.row), default=None)
+        did = f"Broker {event.node} {_DID[event.kind]} at {event.log_end_offset} in {{tp}}, below"
+        if highest is not None and event.log_end_offset < highest.high_watermark > cleaned:
+            mark = highest.high_watermark
+            yield f"{did} the high watermark {mark} that counted it as in sync.", highest.row, row
+        elif _is_below_its_own_mark(event, losses, cleaned):
+            yield f"{did} its own high watermark {event.high_watermark_before}.", None, row
+
+
+def _is_below_its_own_mark(cut: Event, losses: PowerCuts, cleaned: int) -> bool:
+    """Whether a replica cut its log below the high watermark that it had, and nothing excuses it."""
+    mark, end = cut.high_watermark_before, cut.log_end_offset
+    if mark is None or end is None or losses.struck_before(cut.time):
+        return False
+    return end < mark > cleaned
 
 
 class AckAfterCommit(Scan[Marks, CommitmentSummary]):
@@ -394,7 +410,7 @@ def _early_acknowledgements(
     rows = {leader: mark[1] for leader, mark in carry.items()}
     for index in range(len(part)):
         leader = (int(nodes[index]), int(incarnations[index]))
-        known = highest.get(leader, 0)
+        known = highest.get(leader, -1)
         if early[index] and known <= last[index]:
             sentence = (
                 f"Leader {leader[0]} acknowledged offset {last[index]} of {{tp}} under acks=all while its high "
@@ -407,7 +423,7 @@ def _early_acknowledgements(
 
 NO_TRUNCATION_BELOW_HW: Final = Property(
     name="no-truncation-below-hw",
-    promise="No in-sync replica cuts its log below a high watermark it was part of.",
+    promise="No replica cuts its log below a high watermark that it was part of, or that it has itself.",
     unit="truncations, reloads and moves",
     unknown="No log was truncated, reloaded or moved.",
     source="KIP-101, KIP-279.",

@@ -75,9 +75,12 @@ class Truncate(PartitionView, frozen=True, kw_only=True):
     log_end_offset: Records
     """The end of the log after the truncation."""
     high_watermark: Records
+    """The high watermark after the truncation."""
     leader_epoch: int
     log_start_offset: Records
     producers_end: Records | None = None
+    high_watermark_before: Records | None = None
+    """The high watermark before the truncation; histories of older versions lack it."""
 
 
 @declares(Kind.LOG_START_OFFSET)

@@ -35,6 +35,7 @@ from nemesis.mutants.follower_hw_at_its_end import MUTANT as FOLLOWER_HW_AT_ITS_
 from nemesis.mutants.follower_keeps_log_start import MUTANT as FOLLOWER_KEEPS_LOG_START
 from nemesis.mutants.followers_know_no_producers import MUTANT as FOLLOWERS_KNOW_NO_PRODUCERS
 from nemesis.mutants.future_log_swapped_early import MUTANT as FUTURE_LOG_SWAPPED_EARLY
+from nemesis.mutants.hw_before_truncation import MUTANT as HW_BEFORE_TRUNCATION
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
 from nemesis.mutants.hw_unbounded import MUTANT as HW_UNBOUNDED
 from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
@@ -75,6 +76,7 @@ from nemesis.mutants.resigned_controller_looks_away import (
     MUTANT as RESIGNED_CONTROLLER_LOOKS_AWAY,
 )
 from nemesis.mutants.resigns_from_own_office import MUTANT as RESIGNS_FROM_OWN_OFFICE
+from nemesis.mutants.retention_above_hw import MUTANT as RETENTION_ABOVE_HW
 from nemesis.mutants.retention_ends_at_first_idle_log import (
     MUTANT as RETENTION_ENDS_AT_FIRST_IDLE_LOG,
 )
@@ -160,6 +162,8 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             NEWER_BROKER_EPOCH_REFUSED,
             PRODUCERS_SURVIVE_TRUNCATION,
             RESIGNED_CONTROLLER_LOOKS_AWAY,
+            RETENTION_ABOVE_HW,
+            HW_BEFORE_TRUNCATION,
         )
     ),
 )

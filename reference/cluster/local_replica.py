@@ -122,18 +122,20 @@ class LocalReplica:
     def truncate_to(self, offset: int) -> None:
         """Remove what the leader does not have, before its high watermark is looked at (KAFKA-14704)."""
         log = self._follower_log()
+        high_watermark = log.high_watermark
         self._log_manager.truncate_to(log, offset)
         self._cut_future_log(lambda future: self._log_manager.truncate_to(future, offset))
-        self._trace_truncation(log, offset)
+        self._trace_truncation(log, offset, high_watermark)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Give up a log that ends before the leader's begins."""
         log = self._follower_log()
+        high_watermark = log.high_watermark
         self._log_manager.truncate_fully_and_start_at(log, offset)
         self._cut_future_log(
             lambda future: self._log_manager.truncate_fully_and_start_at(future, offset)
         )
-        self._trace_truncation(log, offset)
+        self._trace_truncation(log, offset, high_watermark)
 
     def _cut_future_log(self, cut: Callable[[Log], None]) -> None:
         """If its medium fails, that is no matter of the log that is served: whoever copies will meet it, too."""
@@ -216,7 +218,7 @@ class LocalReplica:
         self._on_progress(self.topic_partition)
         return True
 
-    def _trace_truncation(self, log: Log, offset: int) -> None:
+    def _trace_truncation(self, log: Log, offset: int, high_watermark_before: int) -> None:
         self.trace(
             Kind.TRUNCATE,
             offset=offset,
@@ -225,6 +227,7 @@ class LocalReplica:
             high_watermark=log.high_watermark,
             producers_end=log.producers_end,
             leader_epoch=self.leader_epoch,
+            high_watermark_before=high_watermark_before,
         )
         self._on_progress(self.topic_partition)
 

@@ -167,6 +167,11 @@ def cuts_committed_records(events: list[Event], choose: Choose) -> list[Event] |
     return [*events, truncate(_end(events), node, 0)]
 
 
+def cuts_below_its_own_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
+    mark = events[choose(_places(events, "high-watermark"))].high_watermark or 0
+    return [*events, truncate(_end(events), 3, mark, high_watermark_before=2 * mark + 99)]
+
+
 def cuts_its_log_as_leader(events: list[Event], choose: Choose) -> list[Event] | None:
     led = events[choose(_places(events, "become-leader"))]
     assert led.node is not None
@@ -555,7 +560,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "legal-transition": [makes_an_online_partition_new, loses_a_transition],
     "hw-bounded": [overstates_the_high_watermark],
     "hw-grows": [lowers_the_high_watermark],
-    "no-truncation-below-hw": [cuts_committed_records],
+    "no-truncation-below-hw": [cuts_committed_records, cuts_below_its_own_high_watermark],
     "log-start-bounded": [starts_above_the_high_watermark],
     "ack-after-commit": [acknowledges_early],
     "isr-join-caught-up": [takes_in_a_replica_that_lags],

@@ -413,9 +413,20 @@ class HonestCluster:
             agreed += 1
         if agreed < len(broker.log):
             del broker.log[agreed:]
-            broker.high_watermark = min(broker.high_watermark, agreed)
-            ends = {"log_end_offset": agreed, "producers_end": agreed}
-            self._trace(broker, "truncate", offset=agreed, **ends)
+            before, broker.high_watermark = (
+                broker.high_watermark,
+                min(broker.high_watermark, agreed),
+            )
+            self._trace(
+                broker,
+                "truncate",
+                offset=agreed,
+                log_end_offset=agreed,
+                producers_end=agreed,
+                high_watermark=broker.high_watermark,
+                high_watermark_before=before,
+                leader_epoch=broker.leader_epoch,
+            )
             return
         if traced:
             leader.remote[broker.node] = agreed

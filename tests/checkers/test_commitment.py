@@ -21,7 +21,7 @@ from nemesis.checkers.breaks.events import (
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
 from nemesis.history.events import Event
-from tests.checkers.histories import finding, only
+from tests.checkers.histories import finding, judge, only
 
 
 class TestNoTruncationBelowHw:
@@ -74,6 +74,50 @@ class TestNoTruncationBelowHw:
         assert (result.verdict, result.finding_count) == (Verdict.VALID, 1)
         result = only(NoTruncationBelowHw(), [started(0, 1, unclean=False), *events])
         assert (result.verdict, result.finding_count) == (Verdict.INVALID, 1)
+
+
+class TestNoTruncationBelowOwnHw:
+    """A replica's own high watermark binds it in the ISR and outside."""
+
+    def test_a_cut_below_it(self) -> None:
+        cut = truncate(1, 3, 4, high_watermark=4, high_watermark_before=5)
+        assert only(NoTruncationBelowHw(), [cut]).findings == (
+            finding(
+                "no-truncation-below-hw",
+                "t-0",
+                "Broker 3 cut its log at 4 in t-0, below its own high watermark 5.",
+                cut,
+            ),
+        )
+
+    def test_a_cut_at_it_and_above(self) -> None:
+        events = [truncate(time, 3, 4, high_watermark_before=time) for time in range(5)]
+        assert only(NoTruncationBelowHw(), events).findings == ()
+
+    def test_a_cut_is_found_once(self) -> None:
+        mark = high_watermark(1, 1, 0, 5, [1, 2])
+        cut = truncate(2, 2, 4, high_watermark_before=5)
+        [only_finding] = only(NoTruncationBelowHw(), [mark, cut]).findings
+        assert only_finding.sentence.endswith("that counted it as in sync.")
+
+    def test_histories_without_the_column_are_judged_as_before(self) -> None:
+        assert only(NoTruncationBelowHw(), [truncate(1, 3, 4)]).verdict is Verdict.VALID
+
+    def test_a_leader_that_lost_its_power_makes_others_cut(self) -> None:
+        cut = truncate(2, 3, 4, high_watermark_before=5)
+        assert only(NoTruncationBelowHw(), [power_cut(1, 1), cut]).findings == ()
+        assert only(NoTruncationBelowHw(), [cut, power_cut(3, 1)]).finding_count == 1
+
+    def test_compaction_hides_epochs(self) -> None:
+        cleaned = broker(1, 1, "log-cleaned", offset=0, last_offset=7, **TP)
+        cut = truncate(2, 3, 4, high_watermark_before=5)
+        assert only(NoTruncationBelowHw(), [cleaned, cut]).findings == ()
+
+    def test_an_unclean_election_allows_it(self) -> None:
+        unclean = broker(2, 9, "leader-elected", leader=1, leader_epoch=1, strategy="unclean", **TP)
+        cut = truncate(3, 3, 4, high_watermark_before=5)
+        result = only(NoTruncationBelowHw(), [started(0, 1, unclean=True), unclean, cut])
+        assert (result.verdict, result.finding_count) == (Verdict.VALID, 1)
 
 
 def power_cut(time: int, *nodes: int) -> Event:
@@ -282,6 +326,14 @@ class TestAckAfterCommit:
                 early,
             ),
         )
+
+    def test_a_mark_of_zero_is_shown_wherever_the_history_is_cut(self) -> None:
+        mark, early = become_leader(1, 1, 0, 0), acknowledged(2, 1, 0, 0, high_watermark=0)
+        for cuts in ([], [1]):
+            [only_finding] = judge(AckAfterCommit(), [mark, early], cuts)[
+                "ack-after-commit"
+            ].findings
+            assert len(only_finding.events) == 2
 
     def test_a_leader_that_was_demoted_before_it_answered(self) -> None:
         # Its own high watermark has fallen since, but it had passed the record.
