@@ -11,6 +11,7 @@ from nemesis.checkers.breaks.events import (
     broker,
     high_watermark,
     history,
+    truncate,
 )
 from nemesis.history.events import Event
 
@@ -44,4 +45,10 @@ ISR_JOIN_CAUGHT_UP: Final = (
         become_leader(1, 1, 2, 0, replicas=[1, 3]), follows(2, 2, 2, 0), proposed(3, 1, 2, [1], 2)
     ),
     history(become_leader(1, 1, 2, 0), follows(2, 2, 1, 9), proposed(3, 1, 2, [1], 2)),
+    history(
+        become_leader(1, 1, 2, 5),
+        follows(2, 2, 2, 5),
+        proposed(3, 1, 2, [1], 2),
+        truncate(4, 2, 4, leader_epoch=2),
+    ),
 )

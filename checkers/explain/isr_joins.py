@@ -9,6 +9,12 @@ from nemesis.history.events import Kind
 def isr_join_caught_up(case: Case) -> str:
     if case.is_undecided:
         return "What the proposed member held is not recorded."
+    if case.events[-1].kind == Kind.TRUNCATE:
+        return (
+            "A follower truncates what its leader does not have, because the leader has answered its fetch with the "
+            "epoch at which the logs part. Such a fetch ends behind what both have in common, and proves nothing of "
+            "what the follower has of the leader's records (KAFKA-13141)."
+        )
     if case.first_of(
         Kind.BECOME_FOLLOWER,
         Kind.APPEND,

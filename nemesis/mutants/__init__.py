@@ -24,6 +24,7 @@ from nemesis.mutants.dead_replicas_count_as_deleted import MUTANT as DEAD_REPLIC
 from nemesis.mutants.dead_replicas_stay_online import MUTANT as DEAD_REPLICAS_STAY_ONLINE
 from nemesis.mutants.deleted_log_reopened import MUTANT as DELETED_LOG_REOPENED
 from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
+from nemesis.mutants.diverging_fetch_counted import MUTANT as DIVERGING_FETCH_COUNTED
 from nemesis.mutants.empty_epoch_kept import MUTANT as EMPTY_EPOCH_KEPT
 from nemesis.mutants.end_answered_early import MUTANT as END_ANSWERED_EARLY
 from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
@@ -164,6 +165,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             RESIGNED_CONTROLLER_LOOKS_AWAY,
             RETENTION_ABOVE_HW,
             HW_BEFORE_TRUNCATION,
+            DIVERGING_FETCH_COUNTED,
         )
     ),
 )

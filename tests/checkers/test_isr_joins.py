@@ -35,10 +35,61 @@ def test_a_fetch_under_way_states_what_its_sender_had_before_a_truncation() -> N
     reached = append(3, 2, 1, 4)
     assert (
         judged(
-            LEADS, follows(2, 2, 2, 4), reached, truncate(4, 2, 2), proposed(5, 1, 2, [1], 2)
+            LEADS,
+            follows(2, 2, 2, 4),
+            reached,
+            truncate(4, 2, 2, leader_epoch=3),
+            proposed(5, 1, 2, [1], 2),
         ).findings
         == ()
     )
+
+
+def test_what_is_truncated_in_the_same_leader_epoch_never_counted() -> None:
+    before = [LEADS, follows(2, 2, 2, 7)]
+    joins, cut = proposed(3, 1, 2, [1], 2), truncate(4, 2, 4, leader_epoch=2)
+    [late] = judged(*before, joins, cut).findings
+    assert late.sentence == (
+        "Leader 1 of t-0 proposed broker 2 for the ISR in leader epoch 2: its epoch began at 5, and the broker's log "
+        "had reached 7, with other records than the leader's: in that leader epoch the broker truncated it to 4."
+    )
+    assert [event["kind"] for event in late.events] == [
+        "become-leader",
+        "become-follower",
+        "isr-change-proposed",
+        "truncate",
+    ]
+    [early] = judged(*before, cut, proposed(5, 1, 2, [1], 2)).findings
+    assert "reached 4 at most" in early.sentence
+
+
+def test_a_truncation_that_leaves_what_is_needed_refutes_nothing() -> None:
+    events = [LEADS, follows(2, 2, 2, 7), proposed(3, 1, 2, [1], 2)]
+    assert judged(*events, truncate(4, 2, 5, leader_epoch=2)).findings == ()
+
+
+def test_what_is_reached_after_a_truncation_counts() -> None:
+    events = [LEADS, follows(2, 2, 2, 7), truncate(3, 2, 4, leader_epoch=2), append(4, 2, 2, 4)]
+    assert judged(*events, proposed(5, 1, 2, [1], 2)).findings == ()
+
+
+def test_a_leader_that_starts_again_may_have_lost_what_its_follower_truncates() -> None:
+    events = [LEADS, follows(2, 2, 2, 7), proposed(3, 1, 2, [1], 2)]
+    again = become_leader(4, 1, 2, 4, incarnation=2)
+    assert judged(*events, again, truncate(5, 2, 4, leader_epoch=2)).findings == ()
+
+
+def test_a_log_that_is_opened_later_says_nothing_of_the_one_before() -> None:
+    events = [LEADS, follows(2, 2, 2, 7), proposed(3, 1, 2, [1], 2)]
+    again = [loaded(4, 2, 0), follows(5, 2, 2, 0), truncate(6, 2, 3, leader_epoch=2)]
+    assert judged(*events, *again).findings == ()
+
+
+def test_a_fetch_of_an_earlier_process_may_have_proved_it() -> None:
+    first = [LEADS, follows(2, 2, 2, 7), loaded(3, 2, 7, incarnation=2)]
+    again = [follows(4, 2, 2, 7, incarnation=2), proposed(5, 1, 2, [1], 2)]
+    cut = truncate(6, 2, 4, leader_epoch=2, incarnation=2)
+    assert judged(*first, *again, cut).findings == ()
 
 
 def test_a_fetch_under_way_outlives_its_sender() -> None:
