@@ -88,6 +88,7 @@ from nemesis.checkers.metadata import METADATA_NEVER_BACK
 from nemesis.checkers.office import OFFICE_KEPT
 from nemesis.checkers.reassignment import REASSIGNMENT
 from nemesis.checkers.replication.commitment import ACK_AFTER_COMMIT, NO_TRUNCATION_BELOW_HW
+from nemesis.checkers.replication.epoch_ends import EPOCH_ENDS_ANSWERED
 from nemesis.checkers.replication.final_logs import FINAL_LOGS
 from nemesis.checkers.replication.high_watermark import HW_BOUNDED
 from nemesis.checkers.replication.hw_grows import HW_GROWS
@@ -144,6 +145,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     MIN_ISR_BEHIND_ACK,
     LOG_START_BOUNDED,
     CLIENT_OFFSETS_GROW,
+    EPOCH_ENDS_ANSWERED,
     LOG_MATCHING,
     LEADER_COMPLETENESS,
     FINAL_LOGS,

@@ -330,6 +330,9 @@ def _ok(event: Event) -> str:
     if event.f in ("earliest-offset", "latest-offset"):
         answer = f"the {event.f} of {_of(event)} is {event.offset}"
         return f"broker {event.node} answered {client(event)} that {answer}"
+    if event.f == "epoch-end":
+        answer = f"leader epoch {event.leader_epoch} of {_of(event)} ends at {event.offset}"
+        return f"broker {event.node} answered {client(event)} that {answer}"
     if event.f == "describe":
         return f"{client(event)} was told that {_of(event)} lies on {brokers(event.replicas)}"
     return f"{client(event)} received the answer that {_operation(event)} had succeeded"

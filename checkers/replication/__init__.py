@@ -11,6 +11,7 @@ Judged from the brokers' own traces, never from what a leader believes of its fo
 * ``own_log``           a leader never cuts its log; a high watermark is never behind the end of the replica's own log
 * ``min_isr``           an acknowledgement has min.insync.replicas behind it
 * ``log_start``         records at the start of a log go only by agreement
+* ``epoch_ends``        a leader answers where leader epochs end as its log has it; ``lineage`` models what it knows
 * ``final_logs``        the files of stopped brokers agree
 * ``replica_log``       the model of one replica's log: which leader epoch wrote each offset
 * ``steps``             the rows of a segment, compressed to changes of logs

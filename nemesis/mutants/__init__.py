@@ -10,6 +10,7 @@ process that is told to carry a mutant replaces a method when it starts (``nemes
 from typing import Final
 
 from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE_BEFORE_REPLICATION
+from nemesis.mutants.asked_epoch_answered import MUTANT as ASKED_EPOCH_ANSWERED
 from nemesis.mutants.balance_ends_when_idle import MUTANT as BALANCE_ENDS_WHEN_IDLE
 from nemesis.mutants.base import Mutant, MutantError
 from nemesis.mutants.bounce_unseen import MUTANT as BOUNCE_UNSEEN
@@ -166,6 +167,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             RETENTION_ABOVE_HW,
             HW_BEFORE_TRUNCATION,
             DIVERGING_FETCH_COUNTED,
+            ASKED_EPOCH_ANSWERED,
         )
     ),
 )

@@ -12,7 +12,8 @@ import msgspec
 
 from nemesis.checkers.breaks.client_offsets import answered
 from nemesis.checkers.breaks.clients import missed, returned_nothing
-from nemesis.checkers.breaks.events import TP, append, broker, truncate
+from nemesis.checkers.breaks.epoch_ends import epoch_end
+from nemesis.checkers.breaks.events import TP, append, become_leader, broker, loaded, truncate
 from nemesis.checkers.breaks.late_recovery import measured
 from nemesis.checkers.breaks.offsets_at_rest import waits
 from nemesis.history.events import Event
@@ -420,6 +421,12 @@ def answers_less_than_before(events: list[Event], choose: Choose) -> list[Event]
     return [*events, *first, *answered(now + 2, "latest-offset", led.node, end - 1)]
 
 
+def answers_for_another_epoch(events: list[Event], choose: Choose) -> list[Event] | None:
+    now, epoch = _end(events), 1 + choose(range(9))
+    leads = [loaded(now, 9, 0), become_leader(now + 1, 9, epoch, 0)]
+    return [*events, *leads, *epoch_end(now + 2, 9, epoch, epoch - 1, 0)]
+
+
 def loses_a_log(events: list[Event], choose: Choose) -> list[Event] | None:
     index = choose(_places(events, "end-state", source="logs", topic="t"))
     return events[:index] + events[index + 1 :]
@@ -571,6 +578,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "control-requests-applied": [answers_for_a_newer_role, answers_for_newer_metadata],
     "min-isr-behind-ack": [acknowledges_alone],
     "client-offsets-grow": [answers_less_than_before],
+    "epoch-ends-answered": [answers_for_another_epoch],
     "log-matching": [tears_a_batch],
     "final-logs": [stores_other_bytes, stores_a_hole, stores_less_than_it_said],
     "offsets-at-rest": [answers_a_high_watermark_behind_its_end, keeps_an_old_high_watermark],

@@ -572,6 +572,7 @@ class HonestCluster:
         """A client asks for the last offset; a new leader answers when it has reached the start of its epoch."""
         if not broker.leads:
             return
+        self._ask_for_epoch(broker, self.now % (broker.leader_epoch + 1))
         self.ops += 1
         operation = {"op": self.ops, "f": "latest-offset", "node": broker.node}
         self._client("query-0", "invoke", **operation)
@@ -579,6 +580,15 @@ class HonestCluster:
             self._client("query-0", "fail", **operation, error="OFFSET_NOT_AVAILABLE")
         else:
             self._client("query-0", "ok", **operation, offset=broker.high_watermark)
+
+    def _ask_for_epoch(self, broker: Broker, asked: int) -> None:
+        self.ops += 1
+        operation = {"op": self.ops, "f": "epoch-end", "node": broker.node}
+        self._client("query-0", "invoke", **operation, leader_epoch=asked)
+        epochs = sorted({epoch for epoch, _ in broker.log} | {broker.leader_epoch})
+        floor = max((epoch for epoch in epochs if epoch <= asked), default=asked)
+        end = sum(epoch <= asked for epoch, _ in broker.log)
+        self._client("query-0", "ok", **operation, leader_epoch=floor, offset=end)
 
     # -- the run -------------------------------------------------------------------------------
 

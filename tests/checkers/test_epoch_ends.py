@@ -1,0 +1,178 @@
+"""Answers to OffsetForLeaderEpoch, and truncations that follow from them, against the logs of leaders."""
+
+from __future__ import annotations
+
+import pytest
+
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.breaks.epoch_ends import epoch_end, log_of_two_epochs
+from nemesis.checkers.breaks.events import (
+    TP,
+    append,
+    become_leader,
+    broker,
+    client,
+    history,
+    loaded,
+    truncate,
+)
+from nemesis.checkers.breaks.isr_joins import follows
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.checkers.replication.epoch_ends import EpochEnds
+from nemesis.history.events import Event
+from tests.checkers.histories import judge, only
+
+NAME = "epoch-ends-answered"
+LOG = log_of_two_epochs(1, 1)
+"""Broker 1 has leader epoch 0 up to 4 and leader epoch 2 up to 6, and leads."""
+FOLLOWER = [loaded(1, 2, 0), append(1, 2, 0, 0, last=5)]
+"""Broker 2 has leader epoch 0 up to 6."""
+
+
+def judged(*events: Event | list[Event]) -> Result:
+    return only(CHECKERS[NAME].check(), history(*events), NAME)
+
+
+def sentences(*events: Event | list[Event]) -> list[str]:
+    return [finding.sentence for finding in judged(*events).findings]
+
+
+@pytest.mark.parametrize(
+    ("asked", "epoch", "offset"), [(0, 0, 4), (1, 0, 4), (2, 2, 6), (3, -1, -1), (9, -1, -1)]
+)
+def test_the_largest_epoch_up_to_the_requested_one_is_right(
+    asked: int, epoch: int, offset: int
+) -> None:
+    result = judged(LOG, epoch_end(3, 1, asked, epoch, offset))
+    assert (result.verdict, result.findings) == (Verdict.VALID, ())
+    assert result.numbers == {"answers": 1, "truncations": 0}
+
+
+@pytest.mark.parametrize(
+    ("asked", "epoch", "offset"),
+    [(1, 1, 4), (1, 2, 6), (0, 0, 3), (0, 0, 5), (2, 2, 5), (2, 2, 7), (1, -1, -1), (3, 2, 6)],
+)
+def test_any_other_answer_is_wrong(asked: int, epoch: int, offset: int) -> None:
+    assert judged(LOG, epoch_end(3, 1, asked, epoch, offset)).verdict is Verdict.INVALID
+
+
+def test_a_finding_says_what_the_log_has_and_shows_it() -> None:
+    [finding] = judged(LOG, epoch_end(3, 1, 1, 1, 4)).findings
+    assert finding.sentence == (
+        "Broker 1, asked where leader epoch 1 of t-0 ends, answered leader epoch 1 up to 4; by its log it is leader "
+        "epoch 0 up to 4."
+    )
+    assert [event["kind"] for event in finding.events] == ["append", "become-leader", "ok"]
+
+
+def test_a_leader_knows_its_epoch_before_it_has_written() -> None:
+    new = [loaded(1, 1, 0), append(1, 1, 0, 0, last=3), become_leader(2, 1, 5, 4)]
+    assert sentences(new, epoch_end(3, 1, 5, 5, 4)) == []
+    assert sentences(new, epoch_end(3, 1, 4, 0, 4)) == []
+    assert sentences(new, epoch_end(3, 1, 5, -1, -1))
+
+
+def test_a_query_may_be_answered_at_any_time_until_the_answer() -> None:
+    grows = [append(5, 1, 2, 6, last=8, role="leader"), append(9, 1, 2, 9, role="leader")]
+    for end in (6, 9):
+        assert sentences(LOG, epoch_end(3, 1, 2, 2, end, taking=4), grows) == []
+    assert sentences(LOG, epoch_end(3, 1, 2, 2, 10, taking=4), grows)
+    assert sentences(LOG, grows[0], epoch_end(6, 1, 2, 2, 6))
+
+
+def test_events_of_the_same_time_may_come_first_or_not() -> None:
+    grows = append(3, 1, 2, 6, role="leader")
+    for end in (6, 7):
+        assert sentences(LOG, epoch_end(3, 1, 2, 2, end), grows) == []
+        assert sentences(LOG, grows, epoch_end(2, 1, 2, 2, end)) == []
+
+
+def test_a_deposed_leader_answers_from_its_own_log() -> None:
+    newer = [loaded(1, 2, 0), append(1, 2, 0, 0, last=3), become_leader(2, 2, 3, 4)]
+    assert sentences(LOG, newer, epoch_end(3, 1, 2, 2, 6), epoch_end(5, 2, 2, 0, 4)) == []
+
+
+def test_a_broker_that_stops_leading_while_it_is_asked_may_have_answered_before() -> None:
+    left = [follows(4, 1, 3, 6), truncate(5, 1, 4, leader_epoch=3)]
+    assert sentences(LOG, epoch_end(3, 1, 2, 2, 6, taking=4), left) == []
+    assert sentences(LOG, epoch_end(3, 1, 2, 0, 4, taking=4), left)
+
+
+def test_who_does_not_lead_or_has_not_traced_is_not_judged() -> None:
+    unknown = [loaded(1, 1, 9), become_leader(2, 1, 3, 9)]
+    for events in (FOLLOWER, unknown, [become_leader(2, 1, 3, 9)], [loaded(1, 1, 0)]):
+        node = 2 if events is FOLLOWER else 1
+        result = judged(events, epoch_end(3, node, 0, 7, 7))
+        assert (result.findings, result.numbers["answers"]) == ((), 0)
+
+
+def test_a_query_that_fails_is_not_judged() -> None:
+    sent, _ = epoch_end(3, 1, 1, 1, 4)
+    failed = client(
+        4, "query-0", "fail", "epoch-end", 3, node=1, leader_epoch=1, error="NOT_LEADER_OR_FOLLOWER"
+    )
+    assert sentences(LOG, sent, failed) == []
+
+
+def test_a_topic_that_was_created_again_has_another_log() -> None:
+    gone = broker(3, 1, "replica-stopped", step="delete", **TP)
+    again = {"topic_id": "other"}
+    fresh = [loaded(4, 1, 0, **again), become_leader(5, 1, 0, 0, **again)]
+    assert sentences(LOG, gone, fresh, epoch_end(6, 1, 0, 0, 0)) == []
+    assert sentences(LOG, gone, fresh, epoch_end(6, 1, 0, 0, 4))
+    during = epoch_end(2, 1, 0, 0, 4, taking=8)
+    assert sentences(LOG, during, gone, fresh) == []
+
+
+def test_a_process_that_ended_leads_no_longer() -> None:
+    again = loaded(3, 1, 6, incarnation=2)
+    result = judged(LOG, again, epoch_end(4, 1, 1, 1, 4))
+    assert result.numbers["answers"] == 0
+
+
+def test_a_follower_truncates_to_what_both_have() -> None:
+    follows_on = [*FOLLOWER, *LOG, follows(2, 2, 2, 6)]
+    result = judged(*follows_on, truncate(3, 2, 4, leader_epoch=2))
+    assert (result.findings, result.numbers["truncations"]) == ((), 1)
+    assert judged(*follows_on, truncate(3, 2, 2, leader_epoch=2)).findings == ()
+    assert sentences(*follows_on, truncate(3, 2, 5, leader_epoch=2)) == [
+        "Broker 2 truncated its log of t-0 in leader epoch 2 to 5, though leader 1 has leader epoch 0 up to 4."
+    ]
+
+
+def test_a_follower_truncates_to_the_end_of_its_own_epoch_below_the_answered_one() -> None:
+    """KIP-279: the leader has leader epoch 1 up to 8, of which the follower has nothing."""
+    leader = [
+        loaded(1, 1, 0),
+        append(1, 1, 0, 0, last=1),
+        append(1, 1, 1, 2, last=7),
+        become_leader(1, 1, 3, 8),
+    ]
+    follower = [loaded(1, 2, 0), append(1, 2, 0, 0, last=3), append(1, 2, 2, 4, last=6)]
+    events = [*leader, *follower, follows(2, 2, 3, 7)]
+    first, second = (truncate(time, 2, end, leader_epoch=3) for time, end in ((3, 4), (4, 2)))
+    result = judged(*events, first, second)
+    assert (result.findings, result.numbers["truncations"]) == ((), 2)
+    [sentence] = sentences(*events, truncate(3, 2, 7, leader_epoch=3))
+    assert sentence.endswith(
+        "to 7, though leader 1 has leader epoch 1 up to 8, and broker 2 leader epoch 0 up to 4."
+    )
+
+
+def test_a_log_that_is_given_up_begins_behind_its_end() -> None:
+    given_up = truncate(3, 2, 9, leader_epoch=2, log_start_offset=9)
+    result = judged(FOLLOWER, LOG, follows(2, 2, 2, 6), given_up)
+    assert (result.findings, result.numbers["truncations"]) == ((), 0)
+
+
+def test_a_truncation_for_an_unknown_leader_is_not_judged() -> None:
+    result = judged(FOLLOWER, LOG, follows(2, 2, 3, 6), truncate(3, 2, 5, leader_epoch=3))
+    assert (result.findings, result.numbers["truncations"]) == ((), 0)
+
+
+def test_of_many_appends_few_are_kept_and_nothing_is_lost() -> None:
+    appends = [append(2 + n, 1, 2, 6 + n, role="leader") for n in range(50)]
+    events = history(LOG, appends, epoch_end(60, 1, 2, 2, 56), epoch_end(62, 1, 1, 0, 4))
+    for cuts in ([], [3], [20, 40], range(1, 58, 7)):
+        result = judge(EpochEnds(), events, cuts)[NAME]
+        assert (result.findings, result.numbers["answers"]) == ((), 2)
