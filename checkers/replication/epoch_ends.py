@@ -331,6 +331,7 @@ EPOCH_ENDS_ANSWERED: Final = Property(
     check=EpochEnds,
     decided_from=frozenset({EventSource.TRACES}),
     completed_by=frozenset({EventSource.CLIENTS}),
+    recorded_since=5,
     reason=explain.epoch_ends_answered,
     breaks=breaks.EPOCH_ENDS_ANSWERED,
 )
