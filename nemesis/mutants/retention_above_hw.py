@@ -1,8 +1,8 @@
 """Retention deletes what is old or too much, whether or not it is committed.
 
-A log may then begin above its high watermark. A follower that has deleted what its leader does not call committed
-fetches from an offset that the leader refuses, or counts as gone what the next leader still has to keep. UnifiedLog.
-deleteOldSegments takes no segment that reaches beyond the high watermark since KAFKA-5634.
+A log may then begin above its high watermark. A follower deletes records that its leader has not committed, and fetches
+from an offset that the leader refuses; a leader deletes records that its followers still have to copy. Since KAFKA-5634
+UnifiedLog.deleteOldSegments leaves each segment that reaches beyond the high watermark.
 
 Must be caught by: log-start-bounded.
 """
