@@ -18,8 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cluster import BROKERS, Cluster, cluster, events_after
-from nemesis.faults.cluster_view import ClusterView
+from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.history.events import Kind
+from nemesis.interfaces.unsupported import supported
 
 SIZES: Final = (250, 1_000, 2_500, 5_000)
 REFERENCE: Final = 1_000
@@ -99,9 +100,9 @@ async def measure(partitions: int) -> dict[str, list[tuple[float, int]]]:
     results: dict[str, list[tuple[float, int]]] = {}
     async with (
         cluster(partitions=partitions) as running,
-        running.runtime.ensemble.admin() as zookeeper,
+        supported(running.runtime.ensemble).admin() as zookeeper,
     ):
-        view = ClusterView(zookeeper)
+        view = ZooKeeperView(zookeeper)
         for victim in VICTIMS:
             results[victim] = [
                 await _fail(running, view, is_controller=victim == VICTIMS[0])
@@ -110,7 +111,7 @@ async def measure(partitions: int) -> dict[str, list[tuple[float, int]]]:
     return results
 
 
-async def _fail(running: Cluster, view: ClusterView, *, is_controller: bool) -> tuple[float, int]:
+async def _fail(running: Cluster, view: ZooKeeperView, *, is_controller: bool) -> tuple[float, int]:
     """Kill one broker, wait until the others have their news, bring it back into every ISR."""
     await running.until_in_sync()
     brokers = (await view.snapshot()).brokers

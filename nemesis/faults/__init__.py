@@ -6,7 +6,7 @@
   ``delay_control``, ``delay_alter_partition``, ``delete_controller``, ``slow_zookeeper``   the faults of every runtime
 * ``churn``   sessions that are ended while a fault is in force
 * ``administrator``, ``moves``, ``departure``   replicas that are moved for the sake of a fault
-* ``held_requests``   requests of one kind that are held at the links
+* ``held_requests``   requests of one kind that are held at the links; ``heartbeats`` those that keep a KRaft session
 * ``power_cut``, ``corrupt_tail``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own;
   ``unsynced_writes`` what the first two have in common
 * ``stray_requests``   requests that arrive twice, after newer ones, or never
@@ -20,7 +20,7 @@
 * ``trigger``     when a fault strikes, if the clock alone does not decide it
 * ``traced_trigger``   any traced event as the trigger of a planned fault
 * ``conductor``   carries a plan out and writes intent, effect and heal into the history
-* ``cluster_view``  ZooKeeper as the harness sees it
+* ``cluster_view``  the cluster as the harness sees it; ``zookeeper_view``, ``quorum_view``  by ZooKeeper, by KRaft
 * ``availability``  which runtime can do which fault; ``pages`` generates the tables of ``docs/faults.md``
 
 ``docs/adding.md`` says how to add a fault.

@@ -90,7 +90,7 @@ class AddBrokerStrike:
         except NodeExited as error:
             self._exited = error
             return Measured(is_effective=False, detail={"exited": str(error)})
-        registered = await context.view.registration(
+        registered = await context.zookeeper_view.registration(
             id_of(node), timeout_s=max(0.0, deadline - asyncio.get_running_loop().time())
         )
         if registered is None:

@@ -29,17 +29,20 @@ from msgspec import Meta
 from nemesis.faults.administrator import Administrator
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.link_rules import LinkRules
+from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.clocks import Clocks
 from nemesis.interfaces.cluster import Cluster
 from nemesis.interfaces.disks import Disks
 from nemesis.interfaces.ensemble import ZooKeeperMember
+from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.interfaces.network import Network
 from nemesis.interfaces.packets import Packets
 from nemesis.interfaces.processes import Processes
 from nemesis.interfaces.runtime import Runtime
 from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported, supported
+from nemesis.interfaces.zookeeper_admin import ZooKeeperAdmin
 
 MAX_DURATION_S = 3600.0
 RESTART_S = 3.0
@@ -83,7 +86,7 @@ class DrawRange:
 
 @dataclass(slots=True)
 class FaultContext:
-    """What faults act on: the parts of a runtime, ZooKeeper as the harness sees it, and the nodes in use by a fault.
+    """What faults act on: the parts of a runtime, the cluster as the harness sees it, and the nodes in use by a fault.
 
     The parts are those that the fault needs; asking for one that the runtime lacks raises ``FaultUnsupported``.
     """
@@ -139,6 +142,18 @@ class FaultContext:
     @property
     def traces(self) -> Traces:
         return supported(self.processes.traces)
+
+    @property
+    def zookeeper_view(self) -> ZooKeeperView:
+        """The view, where it is one of ZooKeeper; raises ``FaultUnsupported``."""
+        if not isinstance(self.view, ZooKeeperView):
+            raise FaultUnsupported("the cluster has no ZooKeeper, which this fault needs")
+        return self.view
+
+    @property
+    def zookeeper(self) -> ZooKeeperAdmin:
+        """The harness's own connection to ZooKeeper; raises ``FaultUnsupported``."""
+        return self.zookeeper_view.zookeeper
 
     async def members(self) -> dict[str, ZooKeeperMember]:
         """Return the states of the members of the ensemble that answer."""

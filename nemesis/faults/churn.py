@@ -29,7 +29,7 @@ async def end_a_session(
     if not candidates:
         return []
     victim = rng.choice(candidates)
-    await context.view.zookeeper.end_session(sessions[victim])
+    await context.zookeeper.end_session(sessions[victim])
     return [victim]
 
 

@@ -116,7 +116,7 @@ class DelayAlterPartitionStrike:
         before = await self._session()
         if before is None:
             return 0
-        await self._context.view.zookeeper.end_session(before)
+        await self._context.zookeeper.end_session(before)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + STEP_TIMEOUT_S
         while loop.time() < deadline:

@@ -59,7 +59,7 @@ class DeleteControllerStrike:
         }
 
     async def apply(self) -> Measured:
-        existed = await self._context.view.zookeeper.delete(CONTROLLER_PATH)
+        existed = await self._context.zookeeper.delete(CONTROLLER_PATH)
         now = await self._context.view.controller_now()
         return Measured(is_effective=existed and not self._is_old(now), detail={"existed": existed})
 

@@ -104,17 +104,18 @@ class Partition(Fault, frozen=True, kw_only=True):
     def check(self, nodes: frozenset[str]) -> None:
         selectors.check(self.selector, nodes)
         brokers = sorted(node for node in nodes if node.startswith("broker-"))
+        has_zookeeper = any(node.startswith("zookeeper-") for node in nodes)
         chosen_grudge = self.grudge(
             brokers[0],
             brokers=brokers,
-            zookeepers=["zookeeper"],
+            zookeepers=sorted(node for node in nodes if node.startswith("zookeeper-")),
             clients=["client"],
             rng=Random(0),
         )
         if not grudge.links(chosen_grudge):
             raise UsageError(
-                f"partition of shape {self.shape!r} cuts nothing in a cluster of {len(brokers)} brokers: "
-                "choose another shape or raise --brokers"
+                f"partition of shape {self.shape!r} cuts nothing in a cluster of {len(brokers)} brokers"
+                f"{'' if has_zookeeper else ' without ZooKeeper'}: choose another shape or raise --brokers"
             )
 
     async def aim(self, context: FaultContext, rng: Random) -> PartitionStrike:

@@ -24,6 +24,7 @@ from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.departure import named
 from nemesis.faults.graceful_restart import MAX_GRACE_S, GracefulRestartStrike
 from nemesis.faults.selectors import id_of, node_of
+from nemesis.interfaces.brokers import BrokerEpochs
 from nemesis.interfaces.processes import Processes
 
 RestartOrder = Literal["controller-last", "controller-first", "by-id"]
@@ -43,7 +44,7 @@ class RollingRestart(Fault, frozen=True, kw_only=True):
         "every broker is registered under a new broker epoch; how long each took is noted"
     )
     heal: ClassVar[str] = "all brokers are registered"
-    needs: ClassVar[frozenset[type]] = frozenset({Processes})
+    needs: ClassVar[frozenset[type]] = frozenset({Processes, BrokerEpochs})
     recovery_s: ClassVar[float] = 5 * RESTART_S
 
     order: Annotated[RestartOrder, Meta(description="which broker is next")] = "controller-last"

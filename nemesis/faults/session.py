@@ -1,7 +1,7 @@
-"""``expire-session``: the victim's ZooKeeper session ends at once, while its process and its links
-are healthy.
+"""``expire-session``: the victim's session ends, while its process and its links are healthy.
 
-The session is that of ``/controller`` or ``/brokers/ids/N``; it is taken over and closed
+With KRaft its heartbeats are held until it is fenced (``heartbeats``). With ZooKeeper its session ends at once: that of
+``/controller`` or ``/brokers/ids/N`` is taken over and closed
 (``nemesis.runtimes.session_takeover`` says how). Its owner goes on acting until it learns of it: the zombie window,
 without any other fault. A session of a broker that another fault has touched may be ended too: that is how
 a cut-off controller is deposed at a chosen moment.
@@ -19,8 +19,18 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from msgspec import Meta
 
 from nemesis.faults import selectors, trigger
-from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
-from nemesis.interfaces.ensemble import Ensemble
+from nemesis.faults.base import (
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    Selector,
+    Strike,
+    selector_field,
+)
+from nemesis.faults.heartbeats import HeartbeatStrike
+from nemesis.faults.zookeeper_view import ZooKeeperView
+from nemesis.interfaces.brokers import BrokerSessions
 
 GONE_TIMEOUT_S = 2.0
 POLL_INTERVAL_S = 0.05
@@ -31,13 +41,15 @@ class ExpireSession(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "expire-session"
     summary: ClassVar[str] = (
-        "ends the ZooKeeper session of the controller or of a broker; process and links stay healthy"
+        "ends the session of the controller or of a broker; with KRaft its heartbeats are held until it is fenced"
     )
     effect: ClassVar[str] = (
-        "no ephemeral znode of the session is left, and no server keeps a connection of its owner"
+        "no ephemeral znode of the session is left, no server keeps its connection; with KRaft it is fenced"
     )
-    heal: ClassVar[str] = "the session is still gone (nothing to undo)"
-    needs: ClassVar[frozenset[type]] = frozenset({Ensemble})
+    heal: ClassVar[str] = (
+        "the session is still gone (nothing to undo); with KRaft heartbeats pass again"
+    )
+    needs: ClassVar[frozenset[type]] = frozenset({BrokerSessions})
     shares_victim: ClassVar[bool] = True
 
     selector: Selector = selector_field("controller")
@@ -53,13 +65,15 @@ class ExpireSession(Fault, frozen=True, kw_only=True):
     def check(self, nodes: frozenset[str]) -> None:
         selectors.check(self.selector, nodes)
 
-    async def aim(self, context: FaultContext, rng: Random) -> ExpireSessionStrike:
+    async def aim(self, context: FaultContext, rng: Random) -> Strike:
         victims = await selectors.resolve(self.selector, context, rng, shares_victim=True)
         sessions = await trigger.sessions_of(victims, context)
         if self.when == "broker-loss":
             await trigger.broker_loss(context)
             await trigger.require_same(self.selector, sessions, context)
-        return ExpireSessionStrike(context, sessions)
+        if isinstance(context.view, ZooKeeperView):
+            return ExpireSessionStrike(context, sessions)
+        return HeartbeatStrike(context, victims)
 
 
 class ExpireSessionStrike:
@@ -93,7 +107,7 @@ class ExpireSessionStrike:
 
     async def _end(self, node: str) -> bool:
         """End the node's session; if it is over by now, the one in which the node is registered instead."""
-        zookeeper = self._context.view.zookeeper
+        zookeeper = self._context.zookeeper
         if await zookeeper.end_session(self._sessions[node]):
             return True
         owner = (await self._context.view.snapshot()).brokers.get(selectors.id_of(node))
@@ -103,5 +117,5 @@ class ExpireSessionStrike:
         return await zookeeper.end_session(owner.session)
 
     async def _gone(self) -> bool:
-        owners = await self._context.view.sessions()
+        owners = await self._context.zookeeper_view.sessions()
         return owners.isdisjoint(self._sessions.values())

@@ -7,6 +7,17 @@ class AlterPartitionRequests:
     """Leaders propose ISRs to the controller by AlterPartition requests, instead of writing them into ZooKeeper."""
 
 
+class BrokerSessions:
+    """Sessions of brokers that the harness can end.
+
+    It takes over a session in ZooKeeper, or holds the heartbeats that a session at a KRaft controller needs.
+    """
+
+
+class BrokerEpochs:
+    """The harness sees in which epoch a broker is registered."""
+
+
 class SteadyStart:
     """A broker whose ZooKeeper session ends while it starts goes on, instead of exiting."""
 

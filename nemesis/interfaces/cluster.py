@@ -34,7 +34,10 @@ class Cluster(Protocol):
         """Return the advertised address of a broker or ZooKeeper server (through the links)."""
 
     def direct_address(self, node: str) -> Address:
-        """Return the address of a broker or ZooKeeper server past every link rule, for the harness's own probes."""
+        """Return the address of a broker or ZooKeeper server past every link rule, for the harness's own probes.
+
+        ``controller-N`` is the KRaft controller on the node ``broker-N``.
+        """
 
     def direct_source(self, node: str) -> str:
         """Return the address to bind when calling ``direct_address``, so that no rule applies."""

@@ -1,7 +1,7 @@
 """The part ``ensemble``: the ZooKeeper ensemble of a cluster, as the harness sees it.
 
-A cluster with KRaft controllers has none. Where the ensemble has several members, ``members`` reports their states one
-by one. ``zookeeper_admin`` has the harness's own connection, past every link rule.
+A cluster with KRaft controllers has none. Where the ensemble has several members, ``members`` reports
+their states one by one. ``zookeeper_admin`` has the harness's own connection, past every link rule.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import Final
 PRODUCE_API_KEY: Final = 0
 FETCH_API_KEY: Final = 1
 ALTER_PARTITION_API_KEY: Final = 56
+BROKER_HEARTBEAT_API_KEY: Final = 63
 CONTROL_API_KEYS: Final = (4, 5, 6)
 """Kafka's API keys of LeaderAndIsr, StopReplica and UpdateMetadata."""
 

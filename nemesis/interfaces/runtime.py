@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from nemesis.interfaces.brokers import AlterPartitionRequests
+from nemesis.interfaces.brokers import AlterPartitionRequests, BrokerEpochs, BrokerSessions
 from nemesis.interfaces.clocks import Clocks
 from nemesis.interfaces.cluster import Cluster
 from nemesis.interfaces.disks import Disks, LogDirs, LogTails, PowerSupply
@@ -69,17 +69,27 @@ _FIND: Final[Mapping[type, Callable[[Runtime], object]]] = MappingProxyType(
         LogTails: lambda runtime: _below(runtime.disks, "log_tails"),
         PowerSupply: lambda runtime: _below(runtime.disks, "power"),
         Disks: lambda runtime: runtime.disks,
+        BrokerSessions: lambda runtime: _ends_sessions(runtime.ensemble, runtime),
         EnsembleMembers: lambda runtime: _below(runtime.ensemble, "members"),
         Ensemble: lambda runtime: runtime.ensemble,
         Clocks: lambda runtime: runtime.clocks,
     }
 )
 
-NEEDED: Final = (*_FIND, AlterPartitionRequests)
+NEEDED: Final = (*_FIND, AlterPartitionRequests, BrokerEpochs)
 """Everything that a fault may need, the special before the general: the first one that is missing is the reason."""
 
 EVERYWHERE: Final[frozenset[type]] = frozenset(
-    {Network, RequestLinks, Processes, BrokerMembership, Ensemble, AlterPartitionRequests}
+    {
+        Network,
+        RequestLinks,
+        Processes,
+        BrokerMembership,
+        Ensemble,
+        AlterPartitionRequests,
+        BrokerEpochs,
+        BrokerSessions,
+    }
 )
 """What every runtime of ours has on every machine. The rest needs disks, clocks or links of a kind, or an ensemble."""
 
@@ -102,6 +112,13 @@ def first_missing(needs: Iterable[type], missing: Missing) -> Unsupported | None
     """Return why these needs cannot be met; None when all of them are."""
     wanted = frozenset(needs)
     return next((missing[kind] for kind in NEEDED if kind in wanted and kind in missing), None)
+
+
+def _ends_sessions(ensemble: object, runtime: Runtime) -> object:
+    """Return what ends sessions: the ensemble, or, in a KRaft cluster, the links that hold heartbeats."""
+    if isinstance(ensemble, Unsupported) and not runtime.cluster.zookeepers:
+        return _below(runtime.network, "requests")
+    return ensemble
 
 
 def _below(part: object, name: str) -> object:

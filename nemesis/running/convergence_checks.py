@@ -1,4 +1,4 @@
-"""What is wrong with a cluster that should have converged: pure functions of what ZooKeeper and brokers report.
+"""What is wrong with a cluster that should have converged: pure functions of what the controller and brokers report.
 
 Each function checks one condition and returns what violates it, nothing when the condition holds.
 """
@@ -76,18 +76,19 @@ def wrong_reassignments(snapshot: ClusterSnapshot) -> list[Wrong]:
 def wrong_metadata(
     snapshot: ClusterSnapshot, answers: Mapping[int, ClusterMetadata | None]
 ) -> list[Wrong]:
-    """Every broker says of brokers, controller and partitions what ZooKeeper says. ``answers`` by broker id."""
+    """Every broker says of brokers, controller and partitions what the snapshot says. ``answers`` by broker id."""
     wrong: list[Wrong] = []
+    authority = snapshot.authority
     for node, answer in sorted(answers.items()):
         if answer is None:
             wrong.append(Wrong("it does not answer a Metadata request", node=node))
             continue
         if set(answer.brokers) != set(snapshot.brokers):
-            brokers = f"{sorted(answer.brokers)}, ZooKeeper {sorted(snapshot.brokers)}"
+            brokers = f"{sorted(answer.brokers)}, {authority} {sorted(snapshot.brokers)}"
             wrong.append(Wrong(f"it knows brokers {brokers}", node=node))
         controller = -1 if snapshot.controller is None else snapshot.controller.broker_id
-        if answer.controller_id != controller:
-            controllers = f"{answer.controller_id}, ZooKeeper {controller}"
+        if snapshot.do_brokers_name_it and answer.controller_id != controller:
+            controllers = f"{answer.controller_id}, {authority} {controller}"
             wrong.append(Wrong(f"it knows controller {controllers}", node=node))
         wrong += _wrong_partitions(snapshot, answer, node)
     return wrong
@@ -95,13 +96,14 @@ def wrong_metadata(
 
 def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: int) -> list[Wrong]:
     wrong: list[Wrong] = []
+    authority = snapshot.authority
     known = {
         (topic, partition): (partition_state, metadata.topic_id)
         for topic, metadata in answer.topics.items()
         for partition, partition_state in metadata.partitions.items()
     }
     wrong += [
-        Wrong("it knows the partition, which ZooKeeper does not have", *tp, node)
+        Wrong(f"it knows the partition, which {authority} does not have", *tp, node)
         for tp in sorted(known.keys() - snapshot.partitions.keys() - set(snapshot.unassigned))
     ]
     for tp, state in sorted(snapshot.partitions.items()):
@@ -110,10 +112,10 @@ def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: 
             continue
         partition_state, topic_id = known[tp]
         if state.topic_id not in (None, topic_id):
-            ids = f"{topic_id}, ZooKeeper {state.topic_id}"
+            ids = f"{topic_id}, {authority} {state.topic_id}"
             wrong.append(Wrong(f"it knows a topic with id {ids}", *tp, node))
         if partition_state.replicas != state.replicas:
-            replicas = f"{list(partition_state.replicas)}, ZooKeeper {list(state.replicas)}"
+            replicas = f"{list(partition_state.replicas)}, {authority} {list(state.replicas)}"
             wrong.append(Wrong(f"it knows replicas {replicas}", *tp, node))
         brokers_view = (
             partition_state.leader,
@@ -124,7 +126,7 @@ def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: 
             wrong.append(
                 Wrong(
                     f"it knows leader {partition_state.leader}, leader epoch {partition_state.leader_epoch}, ISR "
-                    f"{list(partition_state.isr)}; ZooKeeper {state.leader}, {state.leader_epoch}, "
+                    f"{list(partition_state.isr)}; {authority} {state.leader}, {state.leader_epoch}, "
                     f"{list(state.isr)}",
                     *tp,
                     node,

@@ -95,6 +95,8 @@ class RunRequest:
     spark_master: str | None
     broker_properties: BrokerProperties = field(default_factory=dict)
     """Those of the command line; the scenario has them already."""
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Why kinds of faults that the scenario lists are not part of the run, and which they are."""
 
     @property
     def is_simulated(self) -> bool:
@@ -197,6 +199,8 @@ def prepare(options: RunOptions) -> RunRequest:
     )
     if options.faults == ALL_FAULTS:
         request = replace(request, scenario=scenario.override(chosen, kinds=_able(request)))
+    elif options.faults is None and not chosen.zookeepers:
+        request = _without_zookeepers_faults(request)
     request = _with_plan(request, options.plan)
     _check_workload(chosen)
     _check_mutant(request)
@@ -211,10 +215,33 @@ def make_ready(request: RunRequest, say: Callable[[str], None]) -> None:
 
     Raises ``MissingRequirement``. ``say`` is told what takes long.
     """
+    for reason, names in request.left_out.items():
+        say(f"of the scenario's faults the run leaves out {', '.join(names)}: {reason}")
     request.scenario.chosen_target.make_ready(say)
     real_time = RUNTIMES[request.scenario.runtime].real_time
     if real_time is not None:
         real_time.make_ready(say)
+
+
+def _without_zookeepers_faults(request: RunRequest) -> RunRequest:
+    """Return the request without the scenario's faults that a cluster without ZooKeeper cannot have.
+
+    Scenarios name them for the other targets. A fault that the command line or a plan names is refused instead.
+    """
+    missing, left_out = request.missing(), defaultdict[str, list[str]](list)
+    kinds = request.scenario.faults.kinds
+    for name in kinds:
+        if (lacking := first_missing(FAULTS[name].needs, missing)) is not None:
+            left_out[lacking.reason].append(name)
+    refused = {name for names in left_out.values() for name in names}
+    kept = tuple(name for name in kinds if name not in refused)
+    if not kept:
+        return request
+    return replace(
+        request,
+        scenario=scenario.override(request.scenario, kinds=kept),
+        left_out={reason: tuple(names) for reason, names in left_out.items()},
+    )
 
 
 def _require_support(request: RunRequest, *, kinds: Sequence[str]) -> None:

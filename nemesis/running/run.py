@@ -23,6 +23,8 @@ from nemesis.faults.base import FaultContext
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import Plan
+from nemesis.faults.quorum_view import QuorumView
+from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.history.events import INITIAL_TOPICS, Kind
 from nemesis.history.sources import EventSource
 from nemesis.interfaces.cluster import bootstrap
@@ -134,8 +136,7 @@ class Run:
     async def _run_cluster(self) -> None:
         scenario, phases = self._scenario, self._scenario.phases
         async with AsyncExitStack() as stack:
-            zookeeper = await stack.enter_async_context(supported(self._runtime.ensemble).admin())
-            view = ClusterView(zookeeper)
+            view = await stack.enter_async_context(self._view())
             workload = self._workload()
             self._phase("warm-up")
             try:
@@ -249,6 +250,17 @@ class Run:
         await self._runtime.lifecycle.stop()
         await self._runtime.lifecycle.collect()
         await record_stored_logs(self._runtime, self._harness, self._at_the_end)
+
+    @asynccontextmanager
+    async def _view(self) -> AsyncIterator[ClusterView]:
+        """See the cluster through ZooKeeper, or through its quorum."""
+        runtime = self._runtime
+        if not runtime.cluster.zookeepers:
+            rng = Random(f"{self._seed}/quorum-view")
+            yield QuorumView(runtime.cluster, rng)
+            return
+        async with supported(runtime.ensemble).admin() as zookeeper:
+            yield ZooKeeperView(zookeeper)
 
     def _workload(self) -> Workload:
         runtime, scenario = self._runtime, self._scenario

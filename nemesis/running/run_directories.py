@@ -22,7 +22,6 @@ from nemesis.running.mutant_choice import file_info, store_mutant_file
 from nemesis.running.versions import versions
 from nemesis.scenarios.scenario import Scenario
 from nemesis.support.paths import short
-from nemesis.targets import TARGETS
 
 
 class RunParameters(Protocol):
@@ -63,7 +62,7 @@ def create_run_directory(
         seed=request.seed,
         target=scenario.target,
         observes=tuple(
-            source for source in ALL_SOURCES if source in TARGETS[scenario.target].observes
+            source for source in ALL_SOURCES if source in scenario.chosen_target.observes
         ),
         runtime=scenario.runtime,
         mutant=None if request.mutant is None else request.mutant.name,

@@ -5,7 +5,8 @@ that the process id is the broker's. What is preloaded already stays, such as th
 network, where all brokers of this machine are, the library that binds the broker's source address comes behind it.
 
 A broker that starts while the session of its predecessor still lives exits, because its registration in ZooKeeper
-exists. So the launcher waits until that is gone, as a supervisor would by starting it again.
+exists. So the launcher waits until that is gone, as a supervisor would by starting it again. A node of a KRaft quorum
+waits by itself; before its first start the launcher formats its log directories.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import logging
 import os
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -32,6 +34,13 @@ from nemesis.support.java import find_java, jars_in, properties_text
 from nemesis.support.source_address import environment, source_address_library
 
 MAIN_CLASS: Final = "kafka.Kafka"
+STORAGE_TOOL: Final = "kafka.tools.StorageTool"
+CLUSTER_ID: Final = "bmVtZXNpcy1rcmFmdC0wMQ"
+"""Of every KRaft cluster: sixteen bytes in base64, as the storage tool wants them."""
+ROLES: Final = "process.roles"
+"""The property that a node of a KRaft quorum has, and a broker with ZooKeeper has not."""
+FORMATTED: Final = "meta.properties"
+FORMAT_TIMEOUT_S: Final = 60.0
 POLL_INTERVAL_S: Final = 0.05
 SESSION_TIMEOUT_S: Final = 2.0
 JVM_OPTIONS: Final = (
@@ -48,6 +57,17 @@ log4j.appender.stdout=org.apache.log4j.ConsoleAppender
 log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
 log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
+
+
+LOG4J_2: Final = """\
+appender.stdout.type = Console
+appender.stdout.name = stdout
+appender.stdout.layout.type = PatternLayout
+appender.stdout.layout.pattern = [%d] %p %m (%c)%n
+rootLogger.level = INFO
+rootLogger.appenderRef.stdout.ref = stdout
+"""
+"""The same for releases from 4.0 on, which log to log4j 2."""
 
 
 class _BoundHandler(SequentialThreadingHandler):  # type: ignore[misc]
@@ -74,8 +94,12 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     properties = msgspec.json.decode(options.config.read_bytes(), type=dict[str, str])
     host = source_host(properties)
-    command = java_command(options.config, options.jars, properties, class_sharing(options.classes))
-    wait_until_unregistered(properties, host)
+    sharing = class_sharing(options.classes)
+    command = java_command(options.config, options.jars, properties, sharing)
+    if ROLES in properties:
+        format_log_dirs(options.config, options.jars, properties, sharing)
+    else:
+        wait_until_unregistered(properties, host)
     os.execve(command[0], command, {**_environment(host), **JAVA_LOCALE})  # noqa: S606 - no shell is wanted
 
 
@@ -110,12 +134,44 @@ def java_command(
 
     ``options`` are options of the JVM beside those that every broker has.
     """
-    settings, log_settings = config.with_suffix(".properties"), config.with_suffix(".log4j")
+    settings = config.with_suffix(".properties")
     settings.write_text(properties_text(properties), encoding="ascii")
-    log_settings.write_text(LOGGING, encoding="ascii")
-    log_option = f"-Dlog4j.configuration={log_settings.resolve().as_uri()}"
+    log_option = _log_option(config, is_log4j_2=ROLES in properties)
     all_options = [*JVM_OPTIONS, *options, log_option, "-cp", class_path(jars)]
     return [str(find_java()), *all_options, MAIN_CLASS, str(settings)]
+
+
+def _log_option(config: Path, *, is_log4j_2: bool) -> str:
+    """Write the configuration of the broker's log; return the option of the JVM that names it."""
+    log_settings = config.with_suffix(".log4j2.properties" if is_log4j_2 else ".log4j")
+    log_settings.write_text(LOG4J_2 if is_log4j_2 else LOGGING, encoding="ascii")
+    name = "log4j2.configurationFile" if is_log4j_2 else "log4j.configuration"
+    return f"-D{name}={log_settings.resolve().as_uri()}"
+
+
+def format_log_dirs(
+    config: Path, jars: Path, properties: Mapping[str, str], options: Sequence[str] = ()
+) -> None:
+    """Give a KRaft node's log directories their cluster and its id, once; raises ``RuntimeError``.
+
+    The node's ``.properties`` must be written. ``options`` are options of the JVM beside those that every broker has.
+    """
+    if all((Path(folder) / FORMATTED).exists() for folder in properties["log.dirs"].split(",")):
+        return
+    command = [
+        *(str(find_java()), *JVM_OPTIONS, *options),
+        *(_log_option(config, is_log4j_2=True), "-cp", class_path(jars), STORAGE_TOOL),
+        *("format", "--ignore-formatted", "--cluster-id", CLUSTER_ID),
+        *("--config", str(config.with_suffix(".properties"))),
+    ]
+    ran = subprocess.run(
+        command,
+        env={**os.environ, **JAVA_LOCALE},
+        timeout=FORMAT_TIMEOUT_S,
+        check=False,
+    )
+    if ran.returncode != 0:
+        raise RuntimeError(f"{STORAGE_TOOL} ended with {ran.returncode}: its output says why")
 
 
 def wait_until_unregistered(properties: Mapping[str, str], host: str) -> None:

@@ -26,6 +26,7 @@ from nemesis.support.choices import choose, one_of
 from nemesis.support.errors import UsageError
 from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
 from nemesis.targets import TARGETS, Target
+from nemesis.targets.base import uses_zookeeper
 from nemesis.workloads import WORKLOADS
 
 ENSEMBLE = 3
@@ -122,7 +123,9 @@ class Scenario(_Strict, frozen=True, kw_only=True):
 
     @property
     def zookeepers(self) -> int:
-        """How many ZooKeeper servers the runtime starts."""
+        """How many ZooKeeper servers the runtime starts; none for a target that needs none."""
+        if not uses_zookeeper(self.chosen_target):
+            return 0
         counts = {LOCAL: 1, DOCKER: ENSEMBLE, SIMULATION: self.simulation.zookeepers}
         return counts[self.runtime]
 

@@ -23,6 +23,11 @@ RUNTIME_PROPERTIES: Final = frozenset(
         "log.dirs",
         "trace.file",
         "random.seed",
+        "node.id",
+        "controller.listener.names",
+        "controller.quorum.voters",
+        "controller.quorum.bootstrap.servers",
+        "metadata.log.dir",
     }
 )
 """The runtime's to decide; a scenario that sets one is refused."""
@@ -46,6 +51,8 @@ class BrokerEndpoint:
     trace_file: Path | None
     """None: the broker records nothing."""
     seed: int
+    voters: tuple[tuple[int, Address], ...] = ()
+    """Of a KRaft quorum: the ids of its nodes, and where each is found as a controller."""
 
     @property
     def control_plane_bind(self) -> Address:
@@ -56,8 +63,13 @@ class BrokerEndpoint:
         return control_plane(self.advertised)
 
 
+def broker_id_of(node: str) -> int:
+    """Return the broker id of a node ``broker-N``."""
+    return int(node.removeprefix("broker-"))
+
+
 def control_plane(address: Address) -> Address:
-    """Return where a broker of this address listens to its controller, if it does so apart."""
+    """Return where a broker of this address listens to its controller, if it does so apart, or as a controller."""
     return Address(address.host, address.port + CONTROL_PLANE_PORT_OFFSET)
 
 
@@ -117,6 +129,11 @@ class Target(Protocol):
         ``python`` is the interpreter there. ``disk_commands`` is the directory of the commands of a disk that fails on
         command, for a broker that has no disk of its own.
         """
+
+
+def uses_zookeeper(target: Target) -> bool:
+    """Return whether brokers keep their metadata in ZooKeeper; otherwise they are voters of a KRaft quorum, too."""
+    return EventSource.METADATA_LOG in target.observes
 
 
 def refuse_options(target: str, options: Mapping[str, str], allowed: Collection[str] = ()) -> None:

@@ -13,12 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
+from nemesis.history.sources import EventSource
 from nemesis.interfaces.brokers import Containers
 from nemesis.interfaces.runtime import Missing
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.support.errors import UsageError
-from nemesis.targets.base import BrokerEndpoint, BrokerProgram
-from nemesis.targets.kafka.target import KafkaTarget
+from nemesis.targets.base import BrokerEndpoint, BrokerProgram, uses_zookeeper
+from nemesis.targets.kafka.target import VERSION, KafkaTarget
 from nemesis.targets.reference import ReferenceTarget
 
 REFERENCE: Final = "reference"
@@ -30,12 +31,16 @@ class MixedTarget:
     """The two targets, and how many brokers run the reference."""
 
     name = "mixed"
-    observes = KafkaTarget.observes
 
     def __init__(self, reference_count: int = 1, kafka: KafkaTarget | None = None) -> None:
         self._reference_count = reference_count
         self._reference = ReferenceTarget()
         self._kafka = KafkaTarget() if kafka is None else kafka
+
+    @property
+    def observes(self) -> frozenset[EventSource]:
+        """What Kafka's brokers show."""
+        return self._kafka.observes
 
     @property
     def options(self) -> dict[str, str]:
@@ -47,7 +52,13 @@ class MixedTarget:
         if not count.isdecimal() or int(count) < 1:
             raise UsageError(f"--{REFERENCE} is {count}: expected a number of brokers above 0")
         others = {name: value for name, value in options.items() if name != REFERENCE}
-        return type(self)(int(count), self._kafka.with_options(others))
+        kafka = self._kafka.with_options(others)
+        if not uses_zookeeper(kafka):
+            raise UsageError(
+                f"--{VERSION} {kafka.options[VERSION]}: expected a release before 4.0, because the reference needs "
+                "ZooKeeper"
+            )
+        return type(self)(int(count), kafka)
 
     def make_ready(self, say: Callable[[str], None]) -> None:
         """Make what Kafka needs."""

@@ -25,8 +25,9 @@ from typing import Any, get_args
 from nemesis.faults import FAULTS, Fault, selectors
 from nemesis.faults.availability import kinds_of
 from nemesis.faults.base import DrawRange, FaultContext, Measured, SelectorUnresolved, Strike
-from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView, Ephemeral, PartitionState
+from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from nemesis.faults.partition import Partition, ShapeName
+from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.cluster import bootstrap
 from nemesis.interfaces.errors import FaultUnsupported
@@ -95,7 +96,7 @@ async def conform(
     Raises ``Deviation`` for the first one that did not do what it says.
     """
     async with supported(runtime.ensemble).admin() as zookeeper, _load(runtime, clock_ns):
-        context = FaultContext.of(runtime, ClusterView(zookeeper))
+        context = FaultContext.of(runtime, ZooKeeperView(zookeeper))
         await _settle(context)
         await _must_look(context, NOTHING, await count(runtime))
         await symbols_resolve(context)
@@ -261,7 +262,7 @@ async def _load(runtime: Runtime, clock_ns: Callable[[], int]) -> AsyncIterator[
         await workload.stop()
 
 
-class _StillView(ClusterView):
+class _StillView(ZooKeeperView):
     """Says always the same."""
 
     def __init__(self) -> None:

@@ -11,9 +11,9 @@ from random import Random
 import pytest
 
 from nemesis.faults.base import Fault, FaultContext, Strike
-from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.power_cut import PowerCut
+from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.interfaces.cluster import bootstrap
 from nemesis.interfaces.unsupported import supported
 from nemesis.runtimes.config import ClusterConfig
@@ -87,7 +87,7 @@ async def running(
             await asyncio.to_thread(create_topic, servers_of(runtime), TOPIC)
             await watcher.until(lambda: watcher.isr(TOPIC) == ALL)
             async with runtime.ensemble.admin() as zookeeper:
-                yield runtime, watcher, FaultContext.of(runtime, ClusterView(zookeeper))
+                yield runtime, watcher, FaultContext.of(runtime, ZooKeeperView(zookeeper))
         finally:
             await asyncio.to_thread(watcher.close)
     finally:

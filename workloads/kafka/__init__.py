@@ -3,6 +3,7 @@
 * ``client``        KafkaClient: metadata, send, poll (start here)
 * ``admin``         KafkaAdmin: topics, reassignments, elections, log directories
 * ``queries``       offsets, metadata and epoch ends, asked of any broker
+* ``quorum``        which KRaft controller is active, and what is being reassigned
 * ``replica_offsets``   where the logs of single replicas start and end, and their high watermarks
 * ``idempotent_producer``   IdempotentProducer: sends a batch again until its fate is known
 * ``cluster_metadata``      what one broker knew of the cluster

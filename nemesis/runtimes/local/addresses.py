@@ -37,10 +37,17 @@ class AddressPlan:
     """Which node has which address in one network, such as ``127.4.9``."""
 
     def __init__(self, network: str, *, brokers: int, zookeepers: int, clients: int) -> None:
-        """Raises ``UsageError`` when a count is not positive or does not fit into the network."""
+        """Raises ``UsageError`` when a count is not positive or does not fit into the network.
+
+        ``zookeepers`` may be 0.
+        """
         self.network = network
         self.brokers = node_names("broker", brokers, limit=HOSTS_PER_ROLE["broker"])
-        self.zookeepers = node_names("zookeeper", zookeepers, limit=HOSTS_PER_ROLE["zookeeper"])
+        self.zookeepers = (
+            node_names("zookeeper", zookeepers, limit=HOSTS_PER_ROLE["zookeeper"])
+            if zookeepers
+            else []
+        )
         self.clients = node_names("client", clients, limit=HOSTS_PER_ROLE["client"])
         self._hosts = {
             node: f"{network}.{FIRST_HOST[role] + index}"

@@ -15,7 +15,7 @@ from nemesis.interfaces.links import Address
 from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.support.journal import Journal
 from nemesis.targets import Target
-from nemesis.targets.base import BrokerEndpoint, log_dirs_in, seed_of_broker
+from nemesis.targets.base import BrokerEndpoint, broker_id_of, log_dirs_in, seed_of_broker
 
 
 def broker_endpoint(
@@ -28,9 +28,10 @@ def broker_endpoint(
     seed: int,
     tracing: bool,
     log_dirs: int,
+    voters: tuple[tuple[int, Address], ...] = (),
 ) -> BrokerEndpoint:
     """Return where the broker called ``broker-N`` lives and keeps its files."""
-    broker_id = int(name.removeprefix("broker-"))
+    broker_id = broker_id_of(name)
     return BrokerEndpoint(
         broker_id=broker_id,
         bind=bind,
@@ -39,6 +40,7 @@ def broker_endpoint(
         log_dirs=log_dirs_in(run_directory / "data" / name, log_dirs),
         trace_file=run_directory / "raw" / f"{name}.jsonl" if tracing else None,
         seed=seed_of_broker(seed, broker_id),
+        voters=voters,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from nemesis.interfaces.brokers import SteadyStart
 from nemesis.interfaces.errors import RuntimeFailure
@@ -17,7 +18,10 @@ from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.runtimes.local.zookeeper_server import zookeeper_process
 from nemesis.runtimes.real_cluster import RealCluster, until_it_answers
 from nemesis.support.journal import Journal
-from nemesis.targets.base import BrokerEndpoint
+from nemesis.targets.base import BrokerEndpoint, broker_id_of, control_plane, uses_zookeeper
+
+CONTROLLER: Final = "controller-"
+"""How the names of KRaft controllers begin."""
 
 
 class LocalNodes(RealCluster[AddressPlan]):
@@ -25,8 +29,12 @@ class LocalNodes(RealCluster[AddressPlan]):
 
     def __init__(self, config: ClusterConfig) -> None:
         """Raises ``UsageError`` when a count or a broker property is wrong; starts nothing."""
+        self._target = config.chosen_target
         names = AddressPlan(
-            "127.0.0", brokers=config.broker_count, zookeepers=1, clients=config.client_count
+            "127.0.0",
+            brokers=config.broker_count,
+            zookeepers=1 if uses_zookeeper(self._target) else 0,
+            clients=config.client_count,
         )
         super().__init__(names, broker_limit=HOSTS_PER_ROLE["broker"])
         self.config = config
@@ -36,7 +44,6 @@ class LocalNodes(RealCluster[AddressPlan]):
         self.processes: dict[str, NodeProcess] = {}
         self.journal: Journal | None = None
         self._links: Links | None = None
-        self._target = config.chosen_target
         self.may_exit_at_start = SteadyStart in self._target.missing(config.broker_properties)
         for broker in names.brokers:
             self._target.broker_properties(self.endpoint(broker, names), config.broker_properties)
@@ -45,6 +52,8 @@ class LocalNodes(RealCluster[AddressPlan]):
         return self.addresses.advertised(self.known(node))
 
     def direct_address(self, node: str) -> Address:
+        if node.startswith(CONTROLLER):
+            return control_plane(self.direct_address(f"broker-{node.removeprefix(CONTROLLER)}"))
         return self.addresses.direct(self.known(node))
 
     def direct_source(self, node: str) -> str:
@@ -136,4 +145,12 @@ class LocalNodes(RealCluster[AddressPlan]):
             seed=self.config.seed,
             tracing=self.config.tracing,
             log_dirs=self.config.log_dirs,
+            voters=() if plan.zookeepers else _voters(plan),
         )
+
+
+def _voters(plan: AddressPlan) -> tuple[tuple[int, Address], ...]:
+    """Return the ids of the brokers, all of them controllers, and where they are found as such."""
+    return tuple(
+        (broker_id_of(node), control_plane(plan.advertised(node))) for node in plan.brokers
+    )

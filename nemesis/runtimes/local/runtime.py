@@ -13,14 +13,14 @@ from typing import Final
 from nemesis.interfaces.brokers import DiskCommands
 from nemesis.interfaces.clocks import Clocks
 from nemesis.interfaces.disks import Disks
-from nemesis.interfaces.ensemble import EnsembleMembers
+from nemesis.interfaces.ensemble import Ensemble, EnsembleMembers
 from nemesis.interfaces.network import BandwidthLimits, Connections, Delays
 from nemesis.interfaces.packets import Packets
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.clock_control.wall_clocks import NodeClocks
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local.disks import LocalBrokerDisks
-from nemesis.runtimes.local.ensemble import ONE_SERVER, LocalEnsemble
+from nemesis.runtimes.local.ensemble import NO_ZOOKEEPER, ONE_SERVER, LocalEnsemble
 from nemesis.runtimes.local.lifecycle import LocalLifecycle
 from nemesis.runtimes.local.network import NO_BANDWIDTH, NO_DELAYS, NO_RESETS, LocalNetwork
 from nemesis.runtimes.local.nodes import LocalNodes
@@ -58,4 +58,6 @@ class LocalRuntime:
         self.clocks: Clocks | Unsupported = self.cluster.clocks.unsupported or NodeClocks(
             self.cluster.clocks, self.cluster.pid
         )
-        self.ensemble = LocalEnsemble(self.cluster)
+        self.ensemble: Ensemble | Unsupported = (
+            LocalEnsemble(self.cluster) if self.cluster.zookeepers else NO_ZOOKEEPER
+        )

@@ -21,15 +21,13 @@ TIMEOUT_S: Final = 900.0
 REASON_CHARACTERS: Final = 300
 _ERROR: Final = re.compile(r"\[ERROR\] +(\S.*)")
 CURE: Final = "install it (Debian and Ubuntu: `sudo apt-get install maven`)"
-LOGGING: Final = ("org.slf4j", "slf4j-reload4j", "1.7.36")
-"""Releases log through slf4j to log4j 1, and do not all depend on the binding. reload4j is log4j 1, maintained."""
 EXCLUDED: Final = (
     ("log4j", "log4j"),
     ("org.slf4j", "slf4j-log4j12"),
     ("ch.qos.logback", "logback-classic"),
     ("ch.qos.logback", "logback-core"),
 )
-"""Other implementations of what ``LOGGING`` brings."""
+"""Other implementations of what ``Release.logging`` brings."""
 _PLUGIN: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 
 
@@ -66,7 +64,7 @@ def project(release: Release, version: str) -> str:
         f"<groupId>nemesis</groupId><artifactId>kafka</artifactId><version>{escape(version)}</version>"
         "<packaging>pom</packaging>"
         f"<dependencyManagement><dependencies>{pinned}</dependencies></dependencyManagement><dependencies>"
-        f"{_dependency('org.apache.kafka', f'kafka_{release.scala}', version)}{_dependency(*LOGGING)}"
+        f"{_dependency('org.apache.kafka', f'kafka_{release.scala}', version)}{_dependency(*release.logging)}"
         "</dependencies></project>\n"
     )
 

@@ -11,10 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from nemesis.history.vocabulary.harness import CONTROL_TIMEOUT
+from nemesis.history.vocabulary.harness import CONTROL_TIMEOUT, SESSION_TIMEOUT
 from nemesis.targets.kafka.properties import (
+    BROKER_SESSION,
     DEFAULTS,
+    HEARTBEAT,
     LEFT_OUT,
+    QUORUM_LEFT_OUT,
+    QUORUM_REFUSED,
     REPLICATION_FACTORS,
     REQUEST_TIMEOUT,
     ROLES,
@@ -28,7 +32,7 @@ PAGE: Final = Path(__file__).resolve().parents[3] / "docs" / "kafka.md"
 def releases_table() -> str:
     """Return the adjustments of each release, and whether brokers of it were started."""
     return _table(
-        ("release", "run", "started", "Maven artifact", "ZooKeeper client"),
+        ("release", "run", "started", "metadata", "Maven artifact", "ZooKeeper client"),
         ((release.name, *_adjustments(release)) for release in RELEASES),
     )
 
@@ -45,8 +49,15 @@ def properties_table() -> str:
             ),
             ("`transaction.state.log.min.isr`", "that of `min.insync.replicas`"),
             *((f"`{name}`", f"`{text_of(value)}` by default") for name, value in DEFAULTS.items()),
-            (f"`{ROLES}`", "refused: it chooses KRaft"),
+            (f"`{ROLES}`", "refused: it follows from the release"),
             *((f"`{name}`", f"left out: {reason}") for name, reason in LEFT_OUT.items()),
+            (f"`{BROKER_SESSION}`", f"with KRaft, that of `{SESSION_TIMEOUT}` by default"),
+            (f"`{HEARTBEAT}`", "with KRaft, a quarter of that by default"),
+            *(
+                (f"`{name}`", "with KRaft refused: Kafka 4 does not have it")
+                for name in QUORUM_REFUSED
+            ),
+            *((f"`{name}`", "with KRaft left out") for name in sorted(QUORUM_LEFT_OUT)),
         ],
     )
 
@@ -62,11 +73,13 @@ def _with_table(page: str, name: str, table: str) -> str:
     return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}{table}{end}", page, flags=re.DOTALL)
 
 
-def _adjustments(release: Release) -> tuple[str, str, str, str]:
+def _adjustments(release: Release) -> tuple[str, str, str, str, str]:
     started = "no" if release.started is None else release.started
+    metadata = "ZooKeeper" if release.uses_zookeeper else "KRaft"
     client = "its own" if release.zookeeper_client is None else release.zookeeper_client
+    client = client if release.uses_zookeeper else "none"
     run = "yes" if release.unknown_request is None else f"no: lacks {release.unknown_request}"
-    return run, started, f"`kafka_{release.scala}`", client
+    return run, started, metadata, f"`kafka_{release.scala}`", client
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -19,6 +19,7 @@ from nemesis.history.vocabulary.harness import (
     BALANCE_PERCENTAGE,
     CONTROL_BACKOFF,
     CONTROL_TIMEOUT,
+    SESSION_TIMEOUT,
     UNCLEAN_ELECTIONS,
 )
 from nemesis.support.errors import UsageError
@@ -59,6 +60,16 @@ DEFAULTS: Final[Mapping[str, object]] = MappingProxyType(
 )
 """A topic exists because a client asked for it, and a broker that is cut off from ZooKeeper waits for it."""
 
+QUORUM_LEFT_OUT: Final = frozenset(
+    {"zookeeper.session.timeout.ms", "zookeeper.connection.timeout.ms", CONTROL_TIMEOUT}
+)
+"""Properties that KRaft brokers do not have, in addition to ``LEFT_OUT``."""
+QUORUM_REFUSED: Final = ("control.plane.listener.name", "inter.broker.protocol.version")
+BROKER_SESSION: Final = "broker.session.timeout.ms"
+HEARTBEAT: Final = "broker.heartbeat.interval.ms"
+HEARTBEATS_PER_SESSION: Final = 4
+"""Kafka's defaults are 9 s and 2 s."""
+
 REPLICATION_FACTORS: Final = (
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
@@ -89,7 +100,18 @@ def translated(properties: Mapping[str, object], release: Release) -> dict[str, 
     settings["transaction.state.log.min.isr"] = kept.get("min.insync.replicas", 1)
     # Kafka's controller gives a request up after this time; its socket time-out is for connecting only.
     settings[REQUEST_TIMEOUT] = kept.get(CONTROL_TIMEOUT, TIMEOUTS_MS[CONTROL_TIMEOUT])
-    return {name: text_of(value) for name, value in {**settings, **kept}.items()}
+    chosen = {**settings, **kept}
+    if not release.uses_zookeeper:
+        chosen = _for_quorum(chosen)
+    return {name: text_of(value) for name, value in chosen.items()}
+
+
+def _for_quorum(settings: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings of a KRaft node: its session lasts as long as one in ZooKeeper would."""
+    session_ms = int(str(settings[SESSION_TIMEOUT]))
+    sessions = {BROKER_SESSION: session_ms, HEARTBEAT: max(1, session_ms // HEARTBEATS_PER_SESSION)}
+    others = {name: value for name, value in settings.items() if name not in QUORUM_LEFT_OUT}
+    return {**sessions, **others}
 
 
 def protocol_of(properties: Mapping[str, object], release: Release) -> tuple[int, int]:
@@ -109,6 +131,8 @@ def require_known(properties: Mapping[str, object], release: Release) -> None:
     """Raise ``UsageError`` for a property that brokers of this release, or the clients of the harness, cannot have."""
     _require_values(properties)
     _require_the_harness_choices(properties)
+    if not release.uses_zookeeper:
+        _require_none_of_zookeeper(properties, release)
     protocol = protocol_of(properties, release)
     if protocol < OLDEST_PROTOCOL:
         raise UsageError(
@@ -120,6 +144,14 @@ def require_known(properties: Mapping[str, object], release: Release) -> None:
             f"broker configuration: {PROTOCOL} is {properties[PROTOCOL]!r}: Kafka {release.name} has none newer "
             "than its own"
         )
+
+
+def _require_none_of_zookeeper(properties: Mapping[str, object], release: Release) -> None:
+    for name in QUORUM_REFUSED:
+        if properties.get(name) is not None:
+            raise UsageError(
+                f"broker configuration: {name} is {properties[name]!r}: Kafka {release.name} has no such property"
+            )
 
 
 def _require_values(properties: Mapping[str, object]) -> None:
@@ -139,7 +171,7 @@ def _require_the_harness_choices(properties: Mapping[str, object]) -> None:
     """Raise ``UsageError`` for a mode, or for a time-out that differs from the one that the checkers know."""
     if properties.get(ROLES) is not None:
         raise UsageError(
-            f"broker configuration: {ROLES} chooses KRaft, and the target kafka runs with ZooKeeper: leave it out"
+            f"broker configuration: {ROLES} follows from the release with the target kafka: leave it out"
         )
     asked = properties.get(REQUEST_TIMEOUT)
     expected = properties.get(CONTROL_TIMEOUT, TIMEOUTS_MS[CONTROL_TIMEOUT])

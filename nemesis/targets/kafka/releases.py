@@ -1,7 +1,8 @@
-"""What differs between the releases of Kafka that run with ZooKeeper: one row for each minor release.
+"""What differs between the releases of Kafka: one row for each minor release.
 
 A row with ``started`` is known to start here, on Java 17. The other rows follow from their neighbours and from Maven's
-metadata, and no broker of them was started yet. Kafka 4 has no ZooKeeper: it is not in the table.
+metadata, and no broker of them was started yet. Releases before 4.0 run with ZooKeeper here, and the others with KRaft:
+each of their nodes is controller and broker.
 
 The client of the workloads sends each request in one version and negotiates none. A release that lacks one of these
 versions starts and cannot be driven: its row says which (``unknown_request``), and it is refused. Source:
@@ -20,6 +21,13 @@ DEFAULT_VERSION: Final = "3.9.1"
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 
 
+Dependency = tuple[str, str, str]
+"""Group, artifact and version."""
+RELOAD4J: Final[Dependency] = ("org.slf4j", "slf4j-reload4j", "1.7.36")
+"""log4j 1, maintained."""
+LOG4J_2: Final[Dependency] = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """A minor release and its adjustments."""
@@ -35,6 +43,10 @@ class Release:
     zookeeper_client: str | None = None
     """The ZooKeeper client that replaces the release's own, which cannot parse an unresolved address on Java 14+."""
 
+    uses_zookeeper: bool = True
+    """Whether the cluster runs with ZooKeeper; otherwise its brokers are the controllers of a KRaft quorum, too."""
+    logging: Dependency = RELOAD4J
+    """What brings the output of slf4j to a log; the artifact ``kafka_SCALA`` does not depend on it."""
     unknown_request: str | None = None
     """A request of the harness's client that brokers of this release do not know; None: they know all."""
 
@@ -106,6 +118,15 @@ RELEASES: Final = (
         started="3.9.1",
         sha256="5631c61356d55611c158291a69ad028f3c4fed5d0a610c62a0853c65c89d10f6",
     ),
+    Release(line=(4, 0), scala="2.13", uses_zookeeper=False, logging=LOG4J_2),
+    Release(
+        line=(4, 1),
+        scala="2.13",
+        uses_zookeeper=False,
+        logging=LOG4J_2,
+        started="4.1.1",
+        sha256="e89428126cc7630a802123ba27aac4442816840b66d60670226feaff65f24fd1",
+    ),
 )
 _OLDEST = next(release for release in RELEASES if release.unknown_request is None)
 _NEWEST = RELEASES[-1]
@@ -127,10 +148,6 @@ def row_of(version: str) -> Release:
     if _VERSION.fullmatch(version) is None:
         raise UsageError(f"Kafka version {version!r}: expected three numbers, such as 3.9.1")
     major, minor, _ = map(int, version.split("."))
-    if major >= 4:
-        raise UsageError(
-            f"Kafka {version} runs with KRaft only, and the target kafka needs ZooKeeper: {_CHOICE}"
-        )
     for release in RELEASES:
         if release.line == (major, minor):
             return release

@@ -25,12 +25,17 @@ CLASSES: Final = "kafka-classes"
 _PROGRAM: Final = "nemesis.runtimes.kafka_class_archiver"
 
 
-def store_classes(jars: Path, say: Callable[[str], None]) -> None:
-    """Store the classes of these jars when they are not stored yet; blocks. Says when they cannot be stored."""
+def store_classes(jars: Path, say: Callable[[str], None], *, with_quorum: bool) -> None:
+    """Store the classes of these jars when they are not stored yet; blocks. Says when they cannot be stored.
+
+    ``with_quorum``: the broker runs with KRaft.
+    """
     with tempfile.TemporaryDirectory(
         dir=cache_directory(), prefix="draft-", ignore_cleanup_errors=True
     ) as drafts:
         command = [sys.executable, "-m", _PROGRAM, "--jars", str(jars), "--drafts", drafts]
+        if with_quorum:
+            command.append("--quorum")
         if not succeeds(command, TIMEOUT_S):
             say("the classes of Kafka could not be stored: brokers start more slowly without them")
 

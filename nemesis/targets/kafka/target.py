@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Final, Self
 
 from nemesis.history.sources import ALL_SOURCES, EventSource
-from nemesis.interfaces.brokers import DiskCommands, PlantedBugs, SteadyStart
+from nemesis.interfaces.brokers import (
+    BrokerEpochs,
+    Containers,
+    DiskCommands,
+    PlantedBugs,
+    SteadyStart,
+)
+from nemesis.interfaces.processes import BrokerMembership
 from nemesis.interfaces.runtime import Missing
 from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
@@ -27,6 +34,8 @@ from nemesis.targets.kafka.properties import require_known, translated
 from nemesis.targets.kafka.releases import DEFAULT_VERSION, find_release
 from nemesis.targets.kafka.stored_classes import store_classes, stored_classes
 
+CONTROLLER: Final = "CONTROLLER"
+"""The listener of a KRaft node for controllers and brokers."""
 VERSION: Final = "kafka-version"
 HOME: Final = "kafka-home"
 MEMORY: Final = "768m"
@@ -36,6 +45,9 @@ NO_TRACES: Final = Unsupported("Kafka brokers write no traces")
 NO_STEADY_START: Final = Unsupported(
     "Kafka exits when its session ends while it starts: the harness starts it again, as a supervisor would"
 )
+FIXED_VOTERS: Final = Unsupported("the voters of the KRaft quorum are fixed")
+NO_EPOCHS: Final = Unsupported("KRaft brokers do not report in which epoch they are registered")
+NO_CONTAINERS: Final = Unsupported("a KRaft quorum runs on this machine only")
 NO_BUGS: Final = Unsupported("bugs are planted in the reference only")
 
 
@@ -43,13 +55,20 @@ class KafkaTarget:
     """One version of Kafka, from the cache or from a directory of the user's."""
 
     name = "kafka"
-    observes = frozenset(ALL_SOURCES) - {EventSource.TRACES}
 
     def __init__(self, version: str = DEFAULT_VERSION, home: Path | None = None) -> None:
         """Raises ``UsageError`` for a version that is not in the table of releases."""
         self._release = find_release(version)
         self._version = version
         self._home = home
+
+    @property
+    def observes(self) -> frozenset[EventSource]:
+        """Everything but traces; with KRaft nothing of ZooKeeper."""
+        hidden = {EventSource.TRACES}
+        if not self._release.uses_zookeeper:
+            hidden.add(EventSource.METADATA_LOG)
+        return frozenset(ALL_SOURCES) - hidden
 
     @property
     def options(self) -> dict[str, str]:
@@ -75,7 +94,7 @@ class KafkaTarget:
         """
         source_address_library()
         installation = fetch(self._version, say) if self._home is None else self._installation()
-        store_classes(installation.jars, say)
+        store_classes(installation.jars, say, with_quorum=not self._release.uses_zookeeper)
 
     def broker_properties(
         self, endpoint: BrokerEndpoint, properties: Mapping[str, object]
@@ -83,11 +102,10 @@ class KafkaTarget:
         """Return the configuration, every value a text; Kafka itself checks most values when it starts."""
         refuse_runtime_properties(properties)
         _refuse_commas(endpoint.log_dirs)
+        own = _with_zookeeper if self._release.uses_zookeeper else _with_quorum
         return {
             **translated(properties, self._release),
-            **_listeners(endpoint, properties),
-            "broker.id": str(endpoint.broker_id),
-            "zookeeper.connect": endpoint.zookeeper_connect,
+            **own(endpoint, properties),
             "log.dirs": ",".join(map(str, endpoint.log_dirs)),
         }
 
@@ -97,11 +115,19 @@ class KafkaTarget:
         Raises ``UsageError`` for properties that brokers cannot have.
         """
         require_known(properties, self._release)
-        return {
+        missing: Missing = {
             DiskCommands: NO_DISK,
             Traces: NO_TRACES,
             PlantedBugs: NO_BUGS,
             SteadyStart: NO_STEADY_START,
+        }
+        if self._release.uses_zookeeper:
+            return missing
+        return {
+            **missing,
+            BrokerMembership: FIXED_VOTERS,
+            BrokerEpochs: NO_EPOCHS,
+            Containers: NO_CONTAINERS,
         }
 
     def broker_program(
@@ -133,6 +159,28 @@ def _refuse_commas(log_dirs: Iterable[Path]) -> None:
             raise UsageError(
                 f"the log directory {log_dir} has a comma, at which Kafka splits log.dirs: choose another --store"
             )
+
+
+def _with_zookeeper(
+    endpoint: BrokerEndpoint, properties: Mapping[str, object]
+) -> dict[str, object]:
+    return {
+        **_listeners(endpoint, properties),
+        "broker.id": str(endpoint.broker_id),
+        "zookeeper.connect": endpoint.zookeeper_connect,
+    }
+
+
+def _with_quorum(endpoint: BrokerEndpoint, properties: Mapping[str, object]) -> dict[str, object]:
+    """Return a node that is controller and broker. Nodes find its controller where a control plane would listen."""
+    voters = (f"{voter}@{address}" for voter, address in endpoint.voters)
+    return {
+        **_listeners(endpoint, {**properties, "control.plane.listener.name": CONTROLLER}),
+        "process.roles": "broker,controller",
+        "node.id": str(endpoint.broker_id),
+        "controller.listener.names": CONTROLLER,
+        "controller.quorum.voters": ",".join(voters),
+    }
 
 
 def _listeners(endpoint: BrokerEndpoint, properties: Mapping[str, object]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from nemesis.faults.base import Fault, FaultContext, Strike
-from nemesis.faults.cluster_view import ClusterView
+from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.interfaces.cluster import bootstrap
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import Schedule, SimulationLoop
@@ -29,7 +29,7 @@ def in_cluster(test: Callable[[FaultContext], Coroutine[Any, Any, None]]) -> Non
     async def scene() -> None:
         await runtime.lifecycle.start()
         async with runtime.ensemble.admin() as zookeeper:
-            view = ClusterView(zookeeper)
+            view = ZooKeeperView(zookeeper)
             while len((await view.snapshot()).brokers) < len(runtime.cluster.brokers):
                 await asyncio.sleep(0.1)
             await test(FaultContext.of(runtime, view))

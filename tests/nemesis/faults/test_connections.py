@@ -75,11 +75,11 @@ def test_delays_of_several_faults_add_up_on_each_link() -> None:
 
 def test_connections_that_are_reset_are_made_again_and_no_session_ends() -> None:
     async def test(context: FaultContext) -> None:
-        sessions = await context.view.sessions()
+        sessions = await context.zookeeper_view.sessions()
         strike = await struck(ResetConnections(selector="broker-1", peers="zookeeper"), context)
         await healed(strike, context)
         await asyncio.sleep(3.0)
-        assert await context.view.sessions() == sessions
+        assert await context.zookeeper_view.sessions() == sessions
 
     in_cluster(test)
 

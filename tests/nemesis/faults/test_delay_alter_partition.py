@@ -44,7 +44,7 @@ def test_a_member_that_does_not_come_back_is_no_effect(monkeypatch: pytest.Monke
             return False
 
         await create_topic(context)
-        monkeypatch.setattr(context.view.zookeeper, "end_session", not_ended)
+        monkeypatch.setattr(context.zookeeper, "end_session", not_ended)
         strike = await DelayAlterPartition(selector="bystander").aim(context, Random(1))
         measured = await strike.apply()
         assert not measured.is_effective

@@ -38,7 +38,7 @@ def test_a_target_that_has_become_the_controller_meanwhile_hears_of_another() ->
         while (controller := (await context.view.snapshot()).controller) is not None:
             if controller.broker_id == id_of(deaf):
                 break
-            await context.view.zookeeper.end_session(controller.session)
+            await context.zookeeper.end_session(controller.session)
             await asyncio.sleep(1.0)
         applied = await strike.apply()
         assert applied.is_effective, applied.detail
@@ -53,7 +53,7 @@ def test_without_anything_to_be_told_there_is_no_effect(monkeypatch: pytest.Monk
         async def not_ended(_: int) -> bool:
             return False
 
-        monkeypatch.setattr(context.view.zookeeper, "end_session", not_ended)
+        monkeypatch.setattr(context.zookeeper, "end_session", not_ended)
         strike = await DelayControl(selector="broker-2", elections=1).aim(context, Random(1))
         assert not (await strike.apply()).is_effective
         await strike.undo()

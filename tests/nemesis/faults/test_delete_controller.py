@@ -29,7 +29,7 @@ def test_another_term_begins_and_no_session_ends() -> None:
 def test_without_a_controller_nothing_can_be_deleted() -> None:
     async def test(context: FaultContext) -> None:
         strike = await DeleteController().aim(context, Random(1))
-        assert await context.view.zookeeper.delete(CONTROLLER_PATH)
+        assert await context.zookeeper.delete(CONTROLLER_PATH)
         with pytest.raises(SelectorUnresolved):
             await DeleteController().aim(context, Random(1))
         assert not (await strike.apply()).is_effective

@@ -14,13 +14,13 @@ from kazoo.client import KazooClient, KazooState
 
 from nemesis.faults.base import Fault, FaultContext, Measured, SelectorUnresolved, Strike
 from nemesis.faults.clock import ClockSkew
-from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.kill import Kill
 from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
 from nemesis.faults.restart import Restart
 from nemesis.faults.session import ExpireSession
-from nemesis.interfaces.unsupported import Unsupported
+from nemesis.faults.zookeeper_view import ZooKeeperView
+from nemesis.interfaces.unsupported import Unsupported, supported
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.targets import TARGETS
@@ -77,8 +77,8 @@ def test_faults_are_measured_and_undone(tmp_path: Path) -> None:
         )
         await runtime.lifecycle.start()
         try:
-            async with runtime.ensemble.admin() as zookeeper:
-                context = FaultContext.of(runtime, ClusterView(zookeeper))
+            async with supported(runtime.ensemble).admin() as zookeeper:
+                context = FaultContext.of(runtime, ZooKeeperView(zookeeper))
                 await partitions(context)
                 await incarnations(context)
                 await clocks(context)

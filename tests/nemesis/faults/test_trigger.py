@@ -14,9 +14,10 @@ from kazoo.client import KazooClient
 
 from nemesis.faults import trigger
 from nemesis.faults.base import Fault, FaultContext, SelectorUnresolved
-from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView, Ephemeral
+from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral
 from nemesis.faults.pause import Pause
 from nemesis.faults.session import ExpireSession
+from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.runtimes.kazoo_admin import KazooAdmin
 from tests.history.zookeeper_server import zookeeper_server
 from tests.nemesis.faults.partial_runtime import runtime_of
@@ -117,12 +118,12 @@ def test_a_new_controller_that_is_dead_is_not_paused() -> None:
 
 
 @asynccontextmanager
-async def real_view(address: str) -> AsyncIterator[tuple[ClusterView, KazooClient]]:
+async def real_view(address: str) -> AsyncIterator[tuple[ZooKeeperView, KazooClient]]:
     client = KazooClient(hosts=address)
     await asyncio.to_thread(client.start)
     try:
         async with KazooAdmin(address) as zookeeper:
-            yield ClusterView(zookeeper), client
+            yield ZooKeeperView(zookeeper), client
     finally:
         await asyncio.to_thread(client.stop)
         await asyncio.to_thread(client.close)
@@ -148,7 +149,7 @@ def is_loss_seen(address: str, act: Act, *, timeout_s: float) -> bool:
     return asyncio.run(scene())
 
 
-async def _after_the_watch_is_set(view: ClusterView, client: KazooClient, act: Act) -> None:
+async def _after_the_watch_is_set(view: ZooKeeperView, client: KazooClient, act: Act) -> None:
     asked: Any = view.zookeeper  # the real one, whose client knows what it watches
     while not asked._client._child_watchers.get("/brokers/ids"):
         await asyncio.sleep(0.01)

@@ -136,12 +136,12 @@ async def leader_of(context: FaultContext) -> tuple[str, int]:
 def test_a_leader_that_is_struck_is_replaced_and_no_session_ends(fault: Fault) -> None:
     async def test(context: FaultContext) -> None:
         old, epoch = await leader_of(context)
-        sessions = await context.view.sessions()
+        sessions = await context.zookeeper_view.sessions()
         strike = await struck(fault, context)
         assert strike.victims == [old]
         assert strike.intent["modes"] == {old: "leader"}
         await asyncio.sleep(6.0)
-        assert await context.view.sessions() == sessions
+        assert await context.zookeeper_view.sessions() == sessions
         new, later = await leader_of(context)
         assert new != old
         assert later > epoch
@@ -162,7 +162,7 @@ def test_a_follower_cut_off_from_brokers_loses_its_sessions_to_others() -> None:
         await asyncio.sleep(5.0)
         detail = await healed(strike, context)
         assert detail["moved_sessions"] >= 1
-        assert len(await context.view.sessions()) == 3
+        assert len(await context.zookeeper_view.sessions()) == 3
 
     in_cluster(test)
 
@@ -185,13 +185,13 @@ def test_from_one_broker_takes_one_that_is_connected() -> None:
 
 def test_without_a_majority_no_session_ends_and_afterwards_all_go_on() -> None:
     async def test(context: FaultContext) -> None:
-        sessions = await context.view.sessions()
+        sessions = await context.zookeeper_view.sessions()
         strike = await struck(PauseZookeeper(selector="majority"), context)
         await asyncio.sleep(members.MAX_OUTAGE_S)
         assert len(await context.members()) <= 1
         await healed(strike, context)
         await asyncio.sleep(SESSION_S)
-        assert await context.view.sessions() == sessions
+        assert await context.zookeeper_view.sessions() == sessions
 
     in_cluster(test)
 
@@ -209,8 +209,8 @@ def test_the_harness_reads_from_a_member_that_knows_the_present() -> None:
             session = snapshot.brokers[snapshot.controller.broker_id].session
             loop = asyncio.get_running_loop()
             began = loop.time()
-            assert await context.view.zookeeper.end_session(session), victim
-            while session in await context.view.sessions():
+            assert await context.zookeeper.end_session(session), victim
+            while session in await context.zookeeper_view.sessions():
                 await asyncio.sleep(0.05)
             assert loop.time() - began < 5.0
             await healed(strike, context)
@@ -222,14 +222,14 @@ def test_the_harness_reads_from_a_member_that_knows_the_present() -> None:
 def test_a_leader_whose_clock_is_off_leads_on_and_stamps_with_it() -> None:
     async def test(context: FaultContext) -> None:
         leader, epoch = await leader_of(context)
-        sessions = await context.view.sessions()
+        sessions = await context.zookeeper_view.sessions()
         strike = await struck(ClockSkewZookeeper(offset_ms=-3_600_000), context)
         assert strike.victims == [leader]
         await asyncio.sleep(6.0)
         assert await leader_of(context) == (leader, epoch)
-        assert await context.view.sessions() == sessions
+        assert await context.zookeeper_view.sessions() == sessions
         await context.processes.kill("broker-1")
-        while len(await context.view.sessions()) == len(sessions):
+        while len(await context.zookeeper_view.sessions()) == len(sessions):
             await asyncio.sleep(0.5)
         await healed(strike, context)
         before, *_, last = cast(

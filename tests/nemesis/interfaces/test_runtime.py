@@ -20,6 +20,8 @@ from tests.nemesis.faults.partial_runtime import runtime_of
 
 FOREIGN = Unsupported("the harness did not start this cluster")
 NO_ZOOKEEPER = Unsupported("the cluster has no ZooKeeper")
+FOREIGN_ZOOKEEPER = SimpleNamespace(zookeepers=["zookeeper-1"])
+KRAFT = SimpleNamespace(zookeepers=[])
 NETWORK = SimpleNamespace(
     requests=SimpleNamespace(strays="strays"),
     delays="delays",
@@ -38,7 +40,7 @@ def test_every_need_of_a_fault_is_a_part() -> None:
 
 
 def test_a_smaller_part_is_missing_by_itself_or_with_the_part_above_it() -> None:
-    runtime = runtime_of(None, network=NETWORK, disks=DISKS, processes=FOREIGN)
+    runtime = runtime_of(FOREIGN_ZOOKEEPER, network=NETWORK, disks=DISKS, processes=FOREIGN)
     missing = missing_of(runtime)
     assert missing[LogDirs] == Unsupported("one disk")
     assert missing[BrokerMembership] == FOREIGN
@@ -64,10 +66,12 @@ def test_a_cluster_that_the_harness_did_not_start_can_be_cut_off_but_not_killed(
         assert first_missing(FAULTS[name].needs, missing) == FOREIGN
 
 
-def test_a_cluster_with_kraft_controllers_has_no_sessions_and_no_members_to_strike() -> None:
+def test_a_cluster_whose_zookeeper_is_out_of_reach_has_no_sessions_and_no_members_to_strike() -> (
+    None
+):
     missing = missing_of(
         runtime_of(
-            None,
+            FOREIGN_ZOOKEEPER,
             network=NETWORK,
             processes=PROCESSES,
             disks=DISKS,
@@ -82,6 +86,14 @@ def test_a_cluster_with_kraft_controllers_has_no_sessions_and_no_members_to_stri
     assert first_missing(FAULTS["kill"].needs, missing) is None
     for name in ("expire-session", "kill-zookeeper", "delay-control"):
         assert first_missing(FAULTS[name].needs, missing) == NO_ZOOKEEPER
+
+
+def test_in_a_kraft_cluster_the_links_end_sessions() -> None:
+    missing = missing_of(runtime_of(KRAFT, network=NETWORK, ensemble=NO_ZOOKEEPER))
+    assert first_missing(FAULTS["expire-session"].needs, missing) is None
+    assert first_missing(FAULTS["delay-control"].needs, missing) == NO_ZOOKEEPER
+    without_links = missing_of(runtime_of(KRAFT, network=FOREIGN, ensemble=NO_ZOOKEEPER))
+    assert first_missing(FAULTS["expire-session"].needs, without_links) == FOREIGN
 
 
 def test_who_asks_for_a_missing_part_is_refused_with_the_reason() -> None:

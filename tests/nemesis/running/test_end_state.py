@@ -7,7 +7,8 @@ import json
 from typing import Any, cast
 from uuid import UUID
 
-from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState, topic_id_of
+from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
+from nemesis.faults.zookeeper_view import topic_id_of
 from nemesis.history.recorder import Recorder
 from nemesis.running.end_state import EndState, Logs
 from nemesis.workloads.kafka.cluster_metadata import (

@@ -13,6 +13,9 @@ def test_the_page_has_the_present_tables() -> None:
 
 def test_a_release_states_its_adjustments() -> None:
     rows = releases_table().splitlines()
-    assert "| 2.1 | no: lacks Metadata in version 12 | 2.1.1 | `kafka_2.12` | 3.8.4 |" in rows
-    assert "| 3.9 | yes | 3.9.1 | `kafka_2.13` | its own |" in rows
-    assert "| 3.4 | yes | no | `kafka_2.13` | its own |" in rows
+    assert (
+        "| 2.1 | no: lacks Metadata in version 12 | 2.1.1 | ZooKeeper | `kafka_2.12` | 3.8.4 |"
+        in rows
+    )
+    assert "| 3.9 | yes | 3.9.1 | ZooKeeper | `kafka_2.13` | its own |" in rows
+    assert "| 3.4 | yes | no | ZooKeeper | `kafka_2.13` | its own |" in rows

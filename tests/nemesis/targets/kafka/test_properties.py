@@ -9,7 +9,7 @@ from nemesis.support.errors import UsageError
 from nemesis.targets.kafka.properties import LEFT_OUT, translated
 from nemesis.targets.kafka.releases import find_release
 
-NEWEST, OLDEST = find_release("3.9.1"), find_release("3.3.2")
+NEWEST, OLDEST, KRAFT = (find_release(version) for version in ("3.9.1", "3.3.2", "4.1.1"))
 
 
 def test_values_become_texts() -> None:
@@ -82,7 +82,7 @@ def test_internal_topics_are_replicated_as_the_others() -> None:
     ("properties", "sentence"),
     [
         ({"inter.broker.protocol.version": "3.9"}, "Kafka 3.3 has none newer than its own"),
-        ({"process.roles": "broker"}, "process.roles chooses KRaft"),
+        ({"process.roles": "broker"}, "process.roles follows from the release"),
         ({"inter.broker.protocol.version": "new"}, "expected a version such as 3.9"),
         ({"inter.broker.protocol.version": "2.7"}, "expected 2.8 or newer, because topics have no"),
     ],
@@ -92,6 +92,23 @@ def test_what_a_release_cannot_have_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=sentence):
         translated(properties, OLDEST)
+
+
+def test_a_kraft_node_has_no_property_of_zookeeper_and_a_session_of_the_same_length() -> None:
+    asked = {"zookeeper.session.timeout.ms": 2000, "controller.socket.timeout.ms": 2000}
+    kafka = translated(asked, KRAFT)
+    assert not [name for name in kafka if "zookeeper" in name]
+    assert kafka["broker.session.timeout.ms"] == "2000"
+    assert kafka["broker.heartbeat.interval.ms"] == "500"
+    assert kafka["request.timeout.ms"] == "2000"
+    chosen = translated({**asked, "broker.session.timeout.ms": 3000}, KRAFT)
+    assert chosen["broker.session.timeout.ms"] == "3000"
+
+
+@pytest.mark.parametrize("name", ["control.plane.listener.name", "inter.broker.protocol.version"])
+def test_what_kafka_4_does_not_have_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} is '3.9': Kafka 4.1 has no such property"):
+        translated({name: "3.9"}, KRAFT)
 
 
 @pytest.mark.parametrize("name", scenario.names())

@@ -1,4 +1,4 @@
-"""The table of releases: each of 1.0 to 3.9 has one row, 3.3 to 3.9 run, and all others are refused in one sentence."""
+"""The table of releases: each of 1.0 to 4.1 has one row, 3.3 to 4.1 run, and all others are refused in one sentence."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def test_the_rows_are_in_order_and_belong_to_their_releases() -> None:
         assert release.started is None or row_of(release.started) is release
 
 
+def test_releases_from_4_on_run_with_kraft() -> None:
+    assert {r.name for r in RELEASES if not r.uses_zookeeper} == {"4.0", "4.1"}
+    assert find_release("4.1.1").main_checksum("4.1.1") is not None
+
+
 def test_another_patch_release_has_the_row_but_not_the_checksum() -> None:
     assert find_release("3.9.0") is find_release("3.9.1")
     assert find_release("3.9.0").main_checksum("3.9.0") is None
@@ -30,13 +35,13 @@ def test_another_patch_release_has_the_row_but_not_the_checksum() -> None:
 @pytest.mark.parametrize(
     ("version", "sentence"),
     [
-        ("4.1.1", "runs with KRaft only, and the target kafka needs ZooKeeper"),
-        ("0.11.0", "choose a release from 3.3 to 3.9"),
-        ("3.10.0", "choose a release from 3.3 to 3.9"),
+        ("4.2.0", "choose a release from 3.3 to 4.1"),
+        ("0.11.0", "choose a release from 3.3 to 4.1"),
+        ("3.10.0", "choose a release from 3.3 to 4.1"),
         ("2.8.0", "does not know Metadata in version 12, which the clients of the harness send"),
         (
             "3.2.3",
-            "does not know DescribeLogDirs in version 4, .*: choose a release from 3.3 to 3.9",
+            "does not know DescribeLogDirs in version 4, .*: choose a release from 3.3 to 4.1",
         ),
         ("3.9", "expected three numbers, such as 3.9.1"),
         ("../3.9.1", "expected three numbers"),

@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.interfaces.brokers import Containers, DiskCommands, PlantedBugs
+from nemesis.history.sources import EventSource
+from nemesis.interfaces.brokers import BrokerEpochs, Containers, DiskCommands, PlantedBugs
 from nemesis.interfaces.links import Address
+from nemesis.interfaces.processes import BrokerMembership
 from nemesis.interfaces.traces import Traces
 from nemesis.support.errors import UsageError
 from nemesis.targets import TARGETS
-from nemesis.targets.base import BrokerEndpoint
+from nemesis.targets.base import BrokerEndpoint, uses_zookeeper
 from nemesis.targets.kafka.stored_classes import class_archive
 
 KAFKA = TARGETS["kafka"]
+KRAFT = KAFKA.with_options({"kafka-version": "4.1.1"})
 ENDPOINT = BrokerEndpoint(
     broker_id=2,
     bind=Address("127.4.9.2", 19092),
@@ -51,6 +54,26 @@ def test_a_listener_for_the_controller_alone_has_a_protocol() -> None:
     listeners = "PLAINTEXT://127.4.9.2:19092,CONTROL://127.4.9.2:19093"
     assert properties["listeners"] == listeners
     assert properties["listener.security.protocol.map"] == "PLAINTEXT:PLAINTEXT,CONTROL:PLAINTEXT"
+
+
+def test_a_kraft_node_is_controller_and_broker_and_knows_the_voters() -> None:
+    voters = tuple((node, Address(f"127.4.9.{node}", 9093)) for node in (1, 2, 3))
+    properties = KRAFT.broker_properties(replace(ENDPOINT, voters=voters), {})
+    assert properties["process.roles"] == "broker,controller"
+    assert properties["node.id"] == "2"
+    listeners = "PLAINTEXT://127.4.9.2:19092,CONTROLLER://127.4.9.2:19093"
+    assert properties["listeners"] == listeners
+    advertised = "PLAINTEXT://127.4.9.2:9092,CONTROLLER://127.4.9.2:9093"
+    assert properties["advertised.listeners"] == advertised
+    quorum = "1@127.4.9.1:9093,2@127.4.9.2:9093,3@127.4.9.3:9093"
+    assert properties["controller.quorum.voters"] == quorum
+    assert not [name for name in properties if "zookeeper" in name]
+
+
+def test_a_kraft_cluster_has_no_zookeeper_and_its_voters_stay() -> None:
+    assert not uses_zookeeper(KRAFT)
+    assert KAFKA.observes - KRAFT.observes == {EventSource.METADATA_LOG}
+    assert {BrokerMembership, BrokerEpochs} <= KRAFT.missing({}).keys() - KAFKA.missing({}).keys()
 
 
 def test_a_comma_in_the_path_of_the_logs_is_refused() -> None:
