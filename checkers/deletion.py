@@ -7,7 +7,7 @@
 (c) if it was deleted, nothing of that life is left: no znode of its own, no mark of its deletion, no log on a broker's
     disk, no broker that tells of it;
 (d) each life has a topic id of its own;
-(e) ZooKeeper deletes a topic's znode only while the topic is marked for deletion.
+(e) ZooKeeper deletes a topic's znode only while the topic is marked for deletion. With KRaft there are no marks.
 
 Smallest breaks: (b) ok(create t with 1 partition), at the end ZooKeeper has no t; (c) the same, ok(delete t), at the
 end broker 2 keeps a log of t-0. That records of an earlier life are read is ``earlier-life-read`` of
@@ -44,6 +44,7 @@ from nemesis.checkers.framework.property import Property
 from nemesis.checkers.possible import Possible
 from nemesis.checkers.znodes import MARKS, TOPICS, changes
 from nemesis.history.events import Event, Kind
+from nemesis.history.quorum_events import PROCESS as QUORUM
 from nemesis.history.sources import EventSource
 
 CREATE, GROW, DELETE = "create-topic", "create-partitions", "delete-topic"
@@ -211,7 +212,7 @@ def _znodes(rows: Iterable[Row]) -> Znodes:
             znodes.existing.pop(path, None)
             if is_topic:
                 znodes.deleted[_topic_of(path)] = (row, event)
-                if not znodes.is_marked(_topic_of(path)):
+                if event.process != QUORUM and not znodes.is_marked(_topic_of(path)):
                     znodes.unasked.append((row, event))
         elif event.zk_op == "create":
             znodes.existing[path] = (row, event)
@@ -242,6 +243,7 @@ DELETION: Final = Property(
     source="TopicDeletionManager; KIP-516 (topic ids).",
     check=Deletion,
     decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS, EventSource.END_STATE}),
+    quorum_log_suffices=True,
     completed_by=frozenset({EventSource.TRACES}),
     reason=ends.deletion,
     reason_covers_excuses=True,

@@ -12,7 +12,10 @@
   its controller had certainly seen (``read_after``) and the commit; if nothing is known of permissions, an unclean
   election is ``unknown``. The first leader is an assigned replica. In every committed state the ISR is not empty, is
   out of the replicas assigned at that zxid and holds the leader, unless there is none (−1). Where brokers do not
-  trace, any election from outside the ISR may have been an unclean one.
+  trace, any election from outside the ISR may have been an unclean one. With KRaft (KIP-966) the eligible leader
+  replicas of that state count as its ISR does, and the last known ones where a state has neither; the ISR may be empty
+  while nothing leads. There one record takes into the ISR whom the leader proposed, completes the reassignment
+  that waited for it, and elects another leader out of the new ISR if the move removes the old one.
   Smallest break: ISR [1, 2], then leader 3.
 
 What a correct cluster does and is not convicted for: the same leader may be elected again; a removal from the ISR
@@ -320,7 +323,7 @@ def _wrong_shape(
     event, assigned = change.event, change.assigned
     if event.isr is None:
         return None
-    if not event.isr:
+    if not event.isr and (event.leader != NO_LEADER or _eligible(event) is None):
         return "a state with an empty ISR was committed."
     if event.leader != NO_LEADER and event.leader not in event.isr:
         return f"a state was committed whose leader {event.leader} is not in its ISR {_list(event.isr)}."
@@ -372,7 +375,34 @@ def _is_outsider(change: znodes.StateChange) -> bool:
         and before.isr is not None
         and event.leader != NO_LEADER
         and event.leader not in before.isr
+        and event.leader not in (_eligible(before) or ())
+        and not _replaces_removed_leader(change)
     )
+
+
+def _replaces_removed_leader(change: znodes.StateChange) -> bool:
+    """Whether the state completes a reassignment that removes its old leader, with a new leader out of its own ISR."""
+    event, before = change.event, change.previous
+    if before is None or change.assigned is None or before.leader in change.assigned:
+        return False
+    return _data(event).get(unclean.ENDS_REASSIGNMENT) is True and event.leader in (event.isr or ())
+
+
+def _eligible(state: Event) -> frozenset[int] | None:
+    """Return the brokers that may lead next though they are not in the ISR (KIP-966); None of a state of ZooKeeper."""
+    data = _data(state)
+    if not isinstance(eligible := data.get("elr"), list):
+        return None
+    return frozenset(eligible if eligible or state.isr else data.get("last_known_elr") or ())
+
+
+def _data(state: Event) -> dict[str, Any]:
+    """Return the state as it was written; nothing of one that cannot be read."""
+    try:
+        data: Any = msgspec.json.decode(state.data or "null")
+    except msgspec.DecodeError:
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def _doubtful(event: Event) -> str:
@@ -386,11 +416,7 @@ def _is_unclean(event: Event, election: Event | None) -> bool:
     """Whether the election was an unclean one: the trace says so, or the state asks the leader to recover."""
     if election is not None and election.strategy == UNCLEAN:
         return True
-    try:
-        state = msgspec.json.decode(event.data or "null")
-    except msgspec.DecodeError:
-        return False
-    return isinstance(state, dict) and state.get("leader_recovery_state") == 1
+    return _data(event).get("leader_recovery_state") == 1
 
 
 def _list(brokers: list[int] | None) -> str:
@@ -430,6 +456,7 @@ LEADER_FROM_ISR: Final = Property(
     source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
     check=LeaderFromIsr,
     decided_from=frozenset({EventSource.METADATA_LOG}),
+    quorum_log_suffices=True,
     completed_by=frozenset({EventSource.TRACES}),
     reason=leaders.leader_from_isr,
     breaks=breaks.LEADER_FROM_ISR,

@@ -191,6 +191,7 @@ REASSIGNMENT: Final = Property(
     source="KIP-455; KafkaController.onPartitionReassignment.",
     check=Reassignment,
     decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS, EventSource.END_STATE}),
+    quorum_log_suffices=True,
     completed_by=frozenset({EventSource.TRACES}),
     reason=ends.reassignment,
     reason_covers_excuses=True,

@@ -42,6 +42,8 @@ UNCLEAN: Final = "unclean"
 SETTING: Final = UNCLEAN_ELECTIONS
 TOPIC_CONFIGS: Final = "/config/topics/"
 BROKER_CONFIGS: Final = "/config/brokers/"
+ENDS_REASSIGNMENT: Final = "ends_reassignment"
+"""With KRaft, true of a state that also takes a broker into the ISR, completes its reassignment and lets it lead."""
 STATE: Final = "/state"
 """The end of the path of a partition's state."""
 NO_LEADER: Final = -1
@@ -255,7 +257,7 @@ def _committed(segment: Segment) -> Iterator[Election]:
             continue
         zxid, leader = event.zxid or 0, state.get("leader")
         since, isr = previous.get(path, (0, []))
-        if isr and leader not in (None, NO_LEADER, *isr):
+        if isr and leader not in (None, NO_LEADER, *isr) and not state.get(ENDS_REASSIGNMENT):
             yield Election(zxid, since=since)
         previous[path] = (zxid, state.get("isr") or [])
 

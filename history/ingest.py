@@ -74,8 +74,9 @@ def ingest(run: RunDirectory, spark: Spark | None = None) -> IngestReport:
 def _write_files(draft: Path, sources: RawSources, tasks: SparkContext | None) -> Manifest:
     """Write the events and the manifest into a directory."""
     run = sources.run
-    pieces = pieces_of(sources.lines, sources.members)
-    parsed = run_all(tasks, partial(parse, draft / "parsed", run.read_info().events_format), pieces)
+    info = run.read_info()
+    pieces = pieces_of(sources.lines, sources.members, sources.voters, info.brokers)
+    parsed = run_all(tasks, partial(parse, draft / "parsed", info.events_format), pieces)
     buckets = buckets_of(parsed)
     run_all(tasks, partial(write_bucket, draft), buckets)
     shutil.rmtree(draft / "parsed")

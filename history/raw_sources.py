@@ -1,7 +1,7 @@
-"""The raw files of a run: JSON lines of each process, and ZooKeeper's transaction logs.
+"""The raw files of a run: JSON lines of each process, and the logs of ZooKeeper or of a KRaft quorum.
 
-A broker without a file is a problem of the history, and so is a run without ZooKeeper's log, if the run's target has
-that source: the verdict is then ``unknown``.
+A broker without a file is a problem of the history, and so is a run without the logs of metadata, if the run's target
+has that source: the verdict is then ``unknown``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from nemesis.history.quorum_log import SEGMENTS
 from nemesis.history.run_directory import RunDirectory
 from nemesis.history.sources import EventSource
 from nemesis.history.znodes import PROCESS
@@ -23,6 +24,8 @@ class RawSources:
     """Files of JSON lines, one per process."""
     members: tuple[Path, ...]
     """Directories of the transaction logs of ZooKeeper's members."""
+    voters: tuple[Path, ...] = ()
+    """Directories of the metadata logs of a KRaft quorum's voters."""
 
     @classmethod
     def of(cls, run: RunDirectory) -> RawSources:
@@ -31,17 +34,19 @@ class RawSources:
             run,
             tuple(sorted(run.raw.glob("*.jsonl"))),
             tuple(sorted(run.zookeeper.glob("*/version-2"))),
+            tuple(sorted(run.quorum.glob("*"))),
         )
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to ingest."""
-        return not self.lines and not self.members
+        return not self.lines and not self.members and not self.voters
 
     @property
     def size_bytes(self) -> int:
         """How many bytes there are to parse."""
         logs = [log for member in self.members for log in member.glob("log.*")]
+        logs += [log for voter in self.voters for log in voter.glob(SEGMENTS)]
         return sum(path.stat().st_size for path in [*self.lines, *logs])
 
     def missing(self) -> list[str]:
@@ -66,4 +71,6 @@ class RawSources:
             problems.append(
                 f"{self.run.zookeeper} lacks the transaction logs of a majority of the servers"
             )
+        if EventSource.QUORUM_LOG in info.observes and not self.voters:
+            problems.append(f"{self.run.quorum} lacks the metadata logs of the quorum")
         return problems

@@ -7,6 +7,7 @@
         run.json                           RunInfo: everything needed to repeat and to judge the run
         raw/*.jsonl                        one file per process, as written during the run
         raw/zookeeper/zookeeper-N/version-2/log.*    ZooKeeper's own transaction logs
+        raw/quorum/broker-N/*.log    the metadata logs of a KRaft quorum
         mutant.py                          the planted bug, if it is from a file
         history/                           the same, ingested: ordered Parquet
         logs/                              what the processes printed
@@ -103,6 +104,11 @@ class RunDirectory:
     def zookeeper(self) -> Path:
         """Transaction logs: one directory per member, ``zookeeper-1`` and so on."""
         return self.raw / "zookeeper"
+
+    @property
+    def quorum(self) -> Path:
+        """Metadata logs of a KRaft quorum: one directory per voter."""
+        return self.raw / "quorum"
 
     @property
     def history(self) -> Path:

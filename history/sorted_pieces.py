@@ -1,8 +1,8 @@
 """The first step of an ingestion: a piece of a source becomes an Arrow file of sorted rows.
 
-A piece is 16 MiB of JSON lines, or all transaction logs of ZooKeeper. The driver gets only the number of rows of each
-(topic, partition). A line that is not an event is a problem, except a torn last line: its writer was killed before
-any process could observe the effect.
+A piece is 16 MiB of JSON lines, or all transaction logs of ZooKeeper, or all metadata logs of a KRaft quorum. The
+driver gets only the number of rows of each (topic, partition). A line that is not an event is a problem, except a torn
+last line: its writer was killed before any process could observe the effect.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from nemesis.history import raw_lines
 from nemesis.history.drafts import complete_file
+from nemesis.history.quorum_events import QuorumEvents
+from nemesis.history.quorum_log import committed, read_quorum_log
 from nemesis.history.schema import ordered, table
 from nemesis.history.znodes import ZnodeEvents
 from nemesis.history.zookeeper_ensemble import merge
@@ -28,11 +30,14 @@ TopicPartitionKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Work for one parsing task: a byte range of a file of lines, or the members' transaction logs."""
+    """Work for one parsing task: a byte range of a file of lines, or the logs of the members or of the voters."""
 
     number: int
     lines: raw_lines.ByteRange | None
     zookeeper: tuple[Path, ...] = ()
+    quorum: tuple[Path, ...] = ()
+    voters: int = 0
+    """How many voters the quorum has, whether their logs are there or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +49,28 @@ class Parsed:
     problems: list[str]
 
 
-def pieces_of(sources: Sequence[Path], members: tuple[Path, ...]) -> list[Piece]:
-    """Return the work of the first step: ranges of files of JSON lines, and the members' logs as one piece."""
+def pieces_of(
+    sources: Sequence[Path],
+    members: tuple[Path, ...],
+    quorum: tuple[Path, ...] = (),
+    voters: int = 0,
+) -> list[Piece]:
+    """Return the work of the first step: ranges of files of JSON lines, and the logs of metadata as one piece each."""
     ranges = [piece for source in sources for piece in raw_lines.byte_ranges(source)]
     pieces = [Piece(number, lines) for number, lines in enumerate(ranges)]
-    return [*pieces, Piece(len(pieces), None, members)] if members else pieces
+    if members:
+        pieces.append(Piece(len(pieces), None, members))
+    if quorum:
+        pieces.append(Piece(len(pieces), None, quorum=quorum, voters=voters))
+    return pieces
 
 
 def parse(directory: Path, version: int, piece: Piece) -> Parsed:
     """Sort the events of a piece; ``version`` is the format of the lines."""
     if piece.lines is not None:
         rows, problems = raw_lines.read(piece.lines, version)
+    elif piece.quorum:
+        rows, problems = _quorum_rows(piece)
     else:
         merged = merge([read_log(member) for member in piece.zookeeper])
         rows, problems = table(ZnodeEvents().events(merged.transactions)), merged.problems
@@ -70,6 +86,15 @@ def parse(directory: Path, version: int, piece: Piece) -> Parsed:
     ):
         writer.write_table(kept)
     return Parsed(path, _runs(rows), problems)
+
+
+def _quorum_rows(piece: Piece) -> tuple[pa.Table, list[str]]:
+    """Return the events of what the quorum has committed; records that cannot be read are a problem."""
+    try:
+        log = committed([read_quorum_log(voter) for voter in piece.quorum], piece.voters)
+        return table(QuorumEvents().events(log.batches)), list(log.problems)
+    except (ValueError, KeyError) as error:
+        return table(()), [f"the metadata logs of the quorum cannot be read: {error!r}"]
 
 
 def _runs(rows: pa.Table) -> list[tuple[TopicPartitionKey, int]]:

@@ -20,6 +20,8 @@ class EventSource(StrEnum):
 
     METADATA_LOG = "metadata-log"
     """ZooKeeper's transaction log: every committed change of metadata."""
+    QUORUM_LOG = "quorum-log"
+    """The metadata logs of a KRaft quorum's voters. It stands in for ``METADATA_LOG`` where a property says so."""
     CLIENTS = "clients"
     """The operations of clients, with their completions."""
     TRACES = "traces"
@@ -43,11 +45,13 @@ class EventSource(StrEnum):
         return _LABELS[self]
 
 
-ALL_SOURCES: Final = tuple(EventSource)
+ALL_SOURCES: Final = tuple(source for source in EventSource if source is not EventSource.QUORUM_LOG)
+"""The sources that a cluster with ZooKeeper can have."""
 
 _LABELS: Final = MappingProxyType(
     {
-        EventSource.METADATA_LOG: "the metadata log",
+        EventSource.METADATA_LOG: "ZooKeeper's transaction log",
+        EventSource.QUORUM_LOG: "the metadata logs of the quorum",
         EventSource.CLIENTS: "operations of clients",
         EventSource.TRACES: "traces of brokers",
         EventSource.FAULTS: "records of faults",

@@ -25,6 +25,8 @@ from uuid import UUID
 
 from crc32c import crc32c
 
+from nemesis.history.quorum_log import METADATA_LOG
+
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 LOG_STARTS: Final = "log-start-offset-checkpoint"
 CLEANED: Final = "cleaner-offset-checkpoint"
@@ -38,7 +40,8 @@ _HEADER_BYTES: Final = 61
 _PREFIX_BYTES: Final = 12
 _CRC_COVERS_FROM: Final = 21
 _MAGIC: Final = 2
-_FOREIGN_FILES: Final = frozenset({"lost+found"})
+_FOREIGN_FILES: Final = frozenset({"lost+found", METADATA_LOG})
+"""Not logs of replicas: a file system's own directory, and the metadata log of a KRaft quorum."""
 
 
 class Files(Protocol):

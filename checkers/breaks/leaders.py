@@ -31,6 +31,8 @@ def _follower(time: int, node: int, epoch: int, end: int) -> Event:
 
 
 _FORBIDDEN = started(0, 9, unclean=False)
+_ONE_ELIGIBLE = '{"isr":[],"elr":[2],"last_known_elr":[]}'
+"""A state of KRaft in which broker 2 alone may be elected (KIP-966)."""
 
 LEADER_EPOCH_GROWS: Final = (
     history(state(1, 9, 1, 4, [1, 2]), state(2, 9, 1, 3, [1, 2])),
@@ -63,6 +65,7 @@ LEADER_FROM_ISR: Final = (
     history(
         state(1, 9, 1, 0, [1]), state(2, 9, 3, 1, [3]), elected(5, 2, 3, [3], strategy="unclean")
     ),
+    history(_FORBIDDEN, state(1, 0, -1, 1, [], data=_ONE_ELIGIBLE), state(2, 0, 3, 2, [3])),
 )
 LEGAL_TRANSITION: Final = (
     history(_moved(1, "Online->New")),

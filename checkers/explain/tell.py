@@ -22,6 +22,7 @@ from nemesis.checkers.explain.words import (
 )
 from nemesis.checkers.framework.event_list import succeeded
 from nemesis.history.events import Event, Kind
+from nemesis.history.quorum_events import PROCESS as QUORUM
 from nemesis.history.vocabulary.controller import Transition
 
 _MAX_READ: Final = 8
@@ -45,7 +46,8 @@ def since(earlier: Event, later: Event) -> str:
             return "at the same moment"
         return f"{duration(abs(apart))} {'later' if apart > 0 else 'earlier'}"
     if later.zxid and earlier.zxid and later.time < 0 and earlier.time < 0:
-        return "after that in ZooKeeper's order" if later.zxid > earlier.zxid else ""
+        log = "the metadata log's" if later.process == QUORUM else "ZooKeeper's"
+        return f"after that in {log} order" if later.zxid > earlier.zxid else ""
     return ""
 
 
@@ -67,6 +69,8 @@ def _actor(event: Event) -> str:
 
 def _znode(event: Event) -> str:
     session, stamp = f"session {event.session or 0:#x}", f"({zxid(event.zxid)})"
+    if event.process == QUORUM:
+        session, stamp = "the quorum", f"(offset {event.zxid})"
     if event.zk_op == "delete":
         return f"{session} deleted {event.path} {stamp}"
     did = "created" if event.zk_op == "create" else "set"

@@ -44,7 +44,10 @@ class Check(ABC):
 
 def see_only(check: Check, sources: Collection[EventSource]) -> None:
     """Give a check events of these sources alone. Events of others are there in part, if at all."""
-    vars(check)["kinds"] = frozenset(kind for kind in check.kinds if source_of(kind) in sources)
+    visible = set(sources)
+    if any(decided.quorum_log_suffices for decided in check.properties()):
+        visible = _standing_in(visible)
+    vars(check)["kinds"] = frozenset(kind for kind in check.kinds if source_of(kind) in visible)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +70,8 @@ class Property:
     """The sources without any one of which the property is not observed: its check would convict, or see nothing."""
     completed_by: frozenset[EventSource] = frozenset()
     """The sources that decide the rest of the promise: without one of them a violation is certain, its absence not."""
+    quorum_log_suffices: bool = False
+    """Whether the metadata logs of a KRaft quorum decide it as ZooKeeper's transaction log does."""
     stands_in_for: str = ""
     """The exact property of which this one is a sample. It is judged only where brokers do not trace: a violation is
     certain, its absence is not."""
@@ -90,7 +95,9 @@ class Property:
 
     def not_observed_without(self, observed: Collection[EventSource]) -> tuple[EventSource, ...]:
         """Return the sources that the property needs and that are not among the observed ones."""
-        return _missing(self.decided_from, observed)
+        return _missing(
+            self.decided_from, _standing_in(observed) if self.quorum_log_suffices else observed
+        )
 
     def incomplete_without(self, observed: Collection[EventSource]) -> tuple[EventSource, ...]:
         """Return the sources that would decide the rest of the promise and are not among the observed ones."""
@@ -110,9 +117,22 @@ class Property:
     def extent(self) -> str:
         """The sources that decide the property: ``from metadata-log; in part without traces``."""
         extent = f"from {_listed(self.decided_from)}"
+        if self.quorum_log_suffices:
+            metadata_log = EventSource.METADATA_LOG.value
+            extent = extent.replace(
+                metadata_log, f"{metadata_log} or {EventSource.QUORUM_LOG.value}"
+            )
         if self.wanted_in_addition:
             extent += f"; in part without {_listed(self.wanted_in_addition)}"
         return extent
+
+
+def _standing_in(observed: Collection[EventSource]) -> set[EventSource]:
+    """Return the observed sources, and ZooKeeper's log too where the logs of a quorum are observed in its place."""
+    sources = set(observed)
+    if EventSource.QUORUM_LOG in sources:
+        sources.add(EventSource.METADATA_LOG)
+    return sources
 
 
 def _listed(sources: Collection[EventSource]) -> str:

@@ -378,6 +378,7 @@ FINAL_LOGS: Final = Property(
     source="KIP-101, KIP-279, KIP-320.",
     check=FinalLogs,
     decided_from=frozenset({EventSource.METADATA_LOG, EventSource.STORED_LOGS}),
+    quorum_log_suffices=True,
     completed_by=frozenset({EventSource.TRACES, EventSource.REPLICA_OFFSETS}),
     reason=replicas.final_logs,
     breaks=breaks.FINAL_LOGS,

@@ -1,7 +1,8 @@
 """Events of ZooKeeper's transaction log.
 
 Writer: none during the run; ingestion derives the events from the log afterwards (process ``zookeeper``, ``time`` −1).
-Their order is (``zxid``, ``seq``).
+Their order is (``zxid``, ``seq``). In a KRaft cluster they are derived from the metadata logs of the quorum (process
+``quorum``), as the znodes that ZooKeeper would have: ``zxid`` is an offset, ``session`` is 0.
 """
 
 from __future__ import annotations

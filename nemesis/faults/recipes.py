@@ -35,6 +35,8 @@ class Recipe:
     """What happens, in one line."""
     kinds: frozenset[str]
     steps: Steps
+    deposes_by_session: bool = False
+    """Whether the end of its session deposes the controller, as with ZooKeeper only."""
 
 
 def stale_control_requests(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
@@ -230,6 +232,7 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         "the controller is mute while it orders an election, a new one takes over, then its requests arrive",
         frozenset({"partition", "kill", "expire-session"}),
         stale_control_requests,
+        deposes_by_session=True,
     ),
     "zombie-by-partition": Recipe(
         "the controller loses ZooKeeper only, and a broker dies",
@@ -245,6 +248,7 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         "a broker's session ends; during the elections the controller's ends, its successor is paused; no process dies",
         frozenset({"expire-session", "pause"}),
         zombie_by_expiry,
+        deposes_by_session=True,
     ),
     "lonely-leader": Recipe(
         "a leader loses its peers and ZooKeeper but not its clients; after it is back the controller dies",

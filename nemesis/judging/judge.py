@@ -34,6 +34,7 @@ from nemesis.checkers.framework.property import Check
 from nemesis.history import spark
 from nemesis.history.errors import HistoryError
 from nemesis.history.ingest import renew
+from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.spark_cluster import is_local
 from nemesis.judging import foreign
@@ -188,17 +189,24 @@ def read_outcome(run: RunDirectory) -> Outcome:
 
 
 def salvage(run: RunDirectory) -> None:
-    """Bring in ZooKeeper's transaction logs when the harness died before it could.
+    """Bring in the logs of ZooKeeper, or of a KRaft quorum, when the harness died before it could.
 
     They lie where the servers wrote them; a server that still runs may be writing, which the reader tolerates
     at the end of the last file.
     """
-    for data in sorted((run.path / "data").glob("zookeeper-*/version-2")):
-        target = run.zookeeper / data.parent.name / "version-2"
-        logs = sorted(data.glob("log.*"))
+    copies = [
+        (data, run.zookeeper / data.parent.name / "version-2", "log.*")
+        for data in sorted((run.path / "data").glob("zookeeper-*/version-2"))
+    ]
+    copies += [
+        (data, run.quorum / data.relative_to(run.path / "data").parts[0], SEGMENTS)
+        for data in sorted((run.path / "data").glob(f"broker-*/**/{METADATA_LOG}"))
+    ]
+    for data, target, names in copies:
+        logs = sorted(data.glob(names))
         if all(_is_copied(log, target / log.name) for log in logs):
             continue
-        draft = target.with_name("version-2.draft")
+        draft = target.with_name(f"{target.name}.draft")
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         for log in logs:

@@ -16,10 +16,13 @@ from random import Random
 from secrets import randbits
 from typing import Final
 
+import msgspec
+
 from nemesis.checkers.framework.engine import Engine
 from nemesis.faults import FAULTS
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
+from nemesis.faults.recipes import RECIPES
 from nemesis.history.recorder import Recorder
 from nemesis.history.run_directory import RunDirectory
 from nemesis.interfaces.brokers import PlantedBugs
@@ -52,6 +55,7 @@ SEED_BITS: Final = 32
 ALL_FAULTS: Final = "all"
 """In place of names in ``--faults``: every kind that the runtime can do on this machine."""
 
+NO_DEPOSITION: Final = "the end of a session deposes no KRaft controller"
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 
 
@@ -199,7 +203,7 @@ def prepare(options: RunOptions) -> RunRequest:
     )
     if options.faults == ALL_FAULTS:
         request = replace(request, scenario=scenario.override(chosen, kinds=_able(request)))
-    elif options.faults is None and not chosen.zookeepers:
+    elif options.faults is None and options.plan is None and not chosen.zookeepers:
         request = _without_zookeepers_faults(request)
     request = _with_plan(request, options.plan)
     _check_workload(chosen)
@@ -216,7 +220,7 @@ def make_ready(request: RunRequest, say: Callable[[str], None]) -> None:
     Raises ``MissingRequirement``. ``say`` is told what takes long.
     """
     for reason, names in request.left_out.items():
-        say(f"of the scenario's faults the run leaves out {', '.join(names)}: {reason}")
+        say(f"of the scenario's faults and recipes the run leaves out {', '.join(names)}: {reason}")
     request.scenario.chosen_target.make_ready(say)
     real_time = RUNTIMES[request.scenario.runtime].real_time
     if real_time is not None:
@@ -224,7 +228,7 @@ def make_ready(request: RunRequest, say: Callable[[str], None]) -> None:
 
 
 def _without_zookeepers_faults(request: RunRequest) -> RunRequest:
-    """Return the request without the scenario's faults that a cluster without ZooKeeper cannot have.
+    """Return the request without the scenario's faults and recipes that a cluster without ZooKeeper cannot have.
 
     Scenarios name them for the other targets. A fault that the command line or a plan names is refused instead.
     """
@@ -233,13 +237,19 @@ def _without_zookeepers_faults(request: RunRequest) -> RunRequest:
     for name in kinds:
         if (lacking := first_missing(FAULTS[name].needs, missing)) is not None:
             left_out[lacking.reason].append(name)
+    faults = request.scenario.faults
+    recipes = tuple(name for name in faults.recipes if not RECIPES[name].deposes_by_session)
+    if gone := [name for name in faults.recipes if name not in recipes]:
+        left_out[NO_DEPOSITION] += gone
     refused = {name for names in left_out.values() for name in names}
     kept = tuple(name for name in kinds if name not in refused)
     if not kept:
         return request
     return replace(
         request,
-        scenario=scenario.override(request.scenario, kinds=kept),
+        scenario=msgspec.structs.replace(
+            request.scenario, faults=msgspec.structs.replace(faults, kinds=kept, recipes=recipes)
+        ),
         left_out={reason: tuple(names) for reason, names in left_out.items()},
     )
 

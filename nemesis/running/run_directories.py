@@ -16,7 +16,7 @@ import msgspec
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.history.run_directory import RunDirectory, RunInfo
-from nemesis.history.sources import ALL_SOURCES
+from nemesis.history.sources import EventSource
 from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running.mutant_choice import file_info, store_mutant_file
 from nemesis.running.versions import versions
@@ -62,7 +62,7 @@ def create_run_directory(
         seed=request.seed,
         target=scenario.target,
         observes=tuple(
-            source for source in ALL_SOURCES if source in scenario.chosen_target.observes
+            source for source in EventSource if source in scenario.chosen_target.observes
         ),
         runtime=scenario.runtime,
         mutant=None if request.mutant is None else request.mutant.name,

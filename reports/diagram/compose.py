@@ -74,7 +74,7 @@ def compose(events: Sequence[Timed], instants: ProofTimes) -> tuple[list[Item], 
 
 def column_of(event: Event) -> str:
     """Return the column of the process that recorded the event."""
-    if event.process == "zookeeper":
+    if event.process in ("zookeeper", "quorum"):
         return ZOOKEEPER
     if event.process.startswith("broker-"):
         return event.process

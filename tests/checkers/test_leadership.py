@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nemesis.checkers.breaks.administration import assigned
 from nemesis.checkers.breaks.events import (
     TP,
     acknowledged,
@@ -177,6 +178,10 @@ class TestOneLeaderPerEpoch:
         assert only(OneLeaderPerEpoch(), [append(5, 2, 0, 0)]).verdict == Verdict.UNKNOWN
 
 
+def _verdict(*events: Event) -> Verdict:
+    return only(LeaderFromIsr(), list(events)).verdict
+
+
 class TestLeaderFromIsr:
     def test_elections_from_the_isr(self) -> None:
         events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [2]), state(3, 9, -1, 2, [2])]
@@ -184,6 +189,35 @@ class TestLeaderFromIsr:
         events += [elected(6, 2, 2, replicas=[1, 2], live=[2], strategy="offline", isr=[2])]
         result = only(LeaderFromIsr(), events)
         assert (result.verdict, result.checked) == (Verdict.VALID, 3)
+
+    @pytest.mark.parametrize(
+        "data", ['{"elr":[3],"last_known_elr":[]}', '{"elr":[],"last_known_elr":[3]}']
+    )
+    def test_eligible_leaders_of_a_quorum(self, data: str) -> None:
+        """With KRaft a partition without a leader may have an empty ISR, and the eligible broker leads next."""
+        settings = started(0, 9, unclean=False)
+        events = [state(1, 0, -1, 1, [], data=data), state(2, 0, 3, 2, [3], data='{"elr":[]}')]
+        assert only(LeaderFromIsr(), [settings, *events]).verdict == Verdict.VALID
+        other = [events[0], state(2, 0, 2, 2, [2], data='{"elr":[]}')]
+        assert only(LeaderFromIsr(), [settings, *other]).verdict == Verdict.INVALID
+        led = state(1, 0, 3, 1, [], data=data)
+        assert only(LeaderFromIsr(), [settings, led]).verdict == Verdict.INVALID
+
+    def test_a_quorums_record_replaces_a_leader_whose_reassignment_it_completes(self) -> None:
+        settings, moving = started(0, 9, unclean=False), assigned(1, 1, 2, 3)
+        led = state(2, 0, 3, 0, [3, 2], data='{"elr":[]}')
+        data = '{"elr":[],"ends_reassignment":true}'
+        done, elected_one = assigned(3, 1, 2), state(3, 0, 1, 1, [2, 1], seq=1, data=data)
+        assert _verdict(settings, moving, led, done, elected_one) == Verdict.VALID
+        assert _verdict(settings, moving, led, elected_one) == Verdict.INVALID
+        unfinished = state(3, 0, 1, 1, [2, 1], seq=1, data='{"elr":[],"ends_reassignment":false}')
+        assert _verdict(settings, moving, led, done, unfinished) == Verdict.INVALID
+
+    def test_last_known_leaders_do_not_count_while_others_are_eligible(self) -> None:
+        settings = started(0, 9, unclean=False)
+        before = state(1, 0, -1, 1, [], data='{"elr":[2],"last_known_elr":[3]}')
+        result = only(LeaderFromIsr(), [settings, before, state(2, 0, 3, 2, [3])])
+        assert result.verdict == Verdict.INVALID
 
     def test_a_leader_from_outside(self) -> None:
         before, after = state(1, 9, 1, 0, [1, 2]), state(2, 9, 3, 1, [3])

@@ -9,7 +9,7 @@ from nemesis.cli.options import Json
 from nemesis.faults import FAULTS
 from nemesis.faults.availability import runtimes_of
 from nemesis.faults.base import Fault
-from nemesis.history.sources import ALL_SOURCES
+from nemesis.history.sources import EventSource
 from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.scenarios import scenario
 from nemesis.scenarios.axes import AXES
@@ -53,7 +53,7 @@ def _fault_summary(kind: type[Fault]) -> str:
 
 def _target_summary(target: Target) -> str:
     """Return which sources of events the target has, and how many properties it therefore does not show."""
-    listed = ", ".join(source.value for source in ALL_SOURCES if source in target.observes)
+    listed = ", ".join(source.value for source in EventSource if source in target.observes)
     hidden = len(not_observed(judged_by_default(target.observes), target.observes))
     return f"observes {listed}" + (f"; {hidden} properties are not observed" if hidden else "")
 

@@ -10,6 +10,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
+from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS
 from nemesis.history.stored_logs import StoredLog, read_logs
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.reference.adapters.disk import RealDisk
@@ -92,7 +93,13 @@ class LocalLifecycle:
         return await asyncio.to_thread(lambda: list(read_logs(RealDisk(), log_dirs)))
 
     async def collect(self) -> None:
-        """Copy ZooKeeper's transaction logs to ``raw/zookeeper/``; traces and logs are in place already."""
+        """Copy ZooKeeper's transaction logs to ``raw/zookeeper/``, those of a KRaft quorum to ``raw/quorum/``.
+
+        Traces and logs are in place already.
+        """
+        if not self._nodes.zookeepers:
+            for node in self._nodes.membership.ever:
+                await asyncio.to_thread(self._copy_metadata_log, node)
         for node in self._nodes.zookeepers:
             await asyncio.to_thread(
                 _copy_transaction_logs,
@@ -100,6 +107,13 @@ class LocalLifecycle:
                 self._nodes.run_directory,
                 node,
             )
+
+    def _copy_metadata_log(self, node: str) -> None:
+        source = self._nodes.log_dirs(node)[0] / METADATA_LOG
+        target = self._nodes.run_directory / "raw" / "quorum" / node
+        target.mkdir(parents=True, exist_ok=True)
+        for log in sorted(source.glob(SEGMENTS)):
+            shutil.copy2(log, target / log.name)
 
 
 def _copy_transaction_logs(data: Path, run_directory: Path, node: str) -> None:

@@ -64,11 +64,11 @@ class KafkaTarget:
 
     @property
     def observes(self) -> frozenset[EventSource]:
-        """Everything but traces; with KRaft nothing of ZooKeeper."""
-        hidden = {EventSource.TRACES}
-        if not self._release.uses_zookeeper:
-            hidden.add(EventSource.METADATA_LOG)
-        return frozenset(ALL_SOURCES) - hidden
+        """Everything but traces; with KRaft the logs of the quorum instead of ZooKeeper's."""
+        shown = frozenset(ALL_SOURCES) - {EventSource.TRACES}
+        if self._release.uses_zookeeper:
+            return shown
+        return shown - {EventSource.METADATA_LOG} | {EventSource.QUORUM_LOG}
 
     @property
     def options(self) -> dict[str, str]:

@@ -1,0 +1,154 @@
+"""What a KRaft quorum has committed, out of the metadata logs of its voters.
+
+Each voter has a log ``__cluster_metadata-0`` of record batches, byte for byte those of the leader that it followed. A
+batch is committed when a majority of the voters has it: the same base offset, epoch and CRC. A leader that was cut off
+has batches that no majority has, until it follows another one and cuts them off.
+
+Limits: a batch at the very end may be in a majority's logs before its leader knew that it was committed. Only the log
+is read: where a snapshot has replaced its beginning, which with Kafka's defaults takes an hour or 20 MB, the history
+has a problem.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from nemesis.history.quorum_records import Reader
+
+METADATA_LOG: Final = "__cluster_metadata-0"
+"""The directory of the log in a voter's first log directory."""
+SEGMENTS: Final = "*.log"
+_HEADER: Final = Struct(">qiibIhiqqqhii")
+"""Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, two timestamps, producer, count."""
+_PREFIX_BYTES: Final = 12
+_CRC_COVERS_FROM: Final = 21
+_MAGIC: Final = 2
+_COMPRESSION: Final = 0x07
+_CONTROL: Final = 0x20
+
+
+class QuorumRecord(NamedTuple):
+    """A record of the log: a key only if it is one of the quorum itself."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumBatch:
+    """Offsets ``base_offset`` to ``last_offset``, both included, appended by the leader of an epoch."""
+
+    base_offset: int
+    last_offset: int
+    epoch: int
+    crc: int
+    is_control: bool
+    wall_ms: int
+    data: bytes
+    """The records, without the header."""
+    count: int
+
+    @property
+    def identity(self) -> tuple[int, int, int]:
+        """What two voters' copies of the batch have in common."""
+        return self.base_offset, self.epoch, self.crc
+
+    def records(self) -> Iterator[QuorumRecord]:
+        """Yield the records; raises ValueError for bytes that are not records."""
+        reader = Reader(self.data)
+        for _ in range(self.count):
+            body = Reader(reader.take(reader.zigzag()))
+            body.take(1)
+            body.zigzag()
+            offset = self.base_offset + body.zigzag()
+            yield QuorumRecord(offset, _bytes(body), _bytes(body))
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumLog:
+    """Batches in the order of their offsets, and what is wrong with the files."""
+
+    batches: tuple[QuorumBatch, ...]
+    problems: tuple[str, ...] = ()
+
+
+def read_quorum_log(directory: Path) -> QuorumLog:
+    """Return a voter's log, up to the first batch that is cut short or damaged; raises OSError."""
+    batches: list[QuorumBatch] = []
+    files = sorted(directory.glob(SEGMENTS))
+    for file in files:
+        data, position = file.read_bytes(), 0
+        while position < len(data):
+            batch, size = _batch(data, position)
+            if batch is None:
+                # A writer that was killed leaves a torn end in the last file; anywhere else something is lost.
+                is_end = file == files[-1] and size > len(data)
+                damage = f"{file} is damaged at byte {position}"
+                return QuorumLog(tuple(batches), () if is_end else (damage,))
+            batches.append(batch)
+            position = size
+    return QuorumLog(tuple(batches))
+
+
+def committed(members: Sequence[QuorumLog], voters: int) -> QuorumLog:
+    """Return what a majority of this many voters has."""
+    majority = voters // 2 + 1
+    problems = [problem for member in members for problem in member.problems]
+    if len(members) < majority:
+        problems.append(
+            f"the metadata logs of {len(members)} voters are there: expected a majority of {voters}"
+        )
+    counts = Counter(batch.identity for member in members for batch in member.batches)
+    batches = {
+        batch.base_offset: batch
+        for member in members
+        for batch in member.batches
+        if counts[batch.identity] >= majority
+    }
+    ordered = tuple(batches[offset] for offset in sorted(batches))
+    problems += [
+        f"the metadata logs of a majority lack the offsets {first} to {last}"
+        for first, last in _gaps(ordered)
+    ]
+    return QuorumLog(ordered, tuple(problems))
+
+
+def _gaps(batches: Sequence[QuorumBatch]) -> Iterator[tuple[int, int]]:
+    expected = 0
+    for batch in batches:
+        if batch.base_offset != expected:
+            yield expected, batch.base_offset - 1
+        expected = batch.last_offset + 1
+
+
+def _batch(data: bytes, position: int) -> tuple[QuorumBatch | None, int]:
+    """Return the batch, None if it is not a whole one, and where it ends, or would end."""
+    if position + _HEADER.size > len(data):
+        return None, position + _HEADER.size
+    (base, length, epoch, magic, crc, attributes, delta, _, wall_ms, _, _, _, count) = (
+        _HEADER.unpack_from(data, position)
+    )
+    end = position + _PREFIX_BYTES + length
+    if end > len(data):
+        return None, end
+    is_whole = magic == _MAGIC and length >= _HEADER.size - _PREFIX_BYTES and delta >= 0
+    if not is_whole or crc32c(data[position + _CRC_COVERS_FROM : end]) != crc:
+        return None, position
+    if attributes & _COMPRESSION:
+        raise ValueError(f"a batch of the metadata log is compressed at offset {base}")
+    records = data[position + _HEADER.size : end]
+    is_control = bool(attributes & _CONTROL)
+    return QuorumBatch(base, base + delta, epoch, crc, is_control, wall_ms, records, count), end
+
+
+def _bytes(reader: Reader) -> bytes | None:
+    size = reader.zigzag()
+    return None if size < 0 else reader.take(size)

@@ -1,0 +1,176 @@
+"""Metadata logs of KRaft voters: what a majority has, and the events that it gives.
+
+The log is that of a run of Kafka 4.1.1 with three nodes: controllers and brokers died, were cut off and fenced, a
+broker's replicas were moved away and back. What it must say at the end is what the brokers answered then.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+
+from nemesis.checkers.assignments import decoded
+from nemesis.history.events import Event
+from nemesis.history.quorum_events import PROCESS, QuorumEvents
+from nemesis.history.quorum_log import QuorumLog, committed, read_quorum_log
+from nemesis.history.quorum_records import SCHEMAS, decode
+
+REAL: Final = Path(__file__).parent / "quorum_logs" / "kafka-4.1.1.log.gz"
+SEGMENT: Final = f"{0:020}.log"
+AT_THE_END: Final = {
+    ("later-0", 0): (1, [2, 3, 1]),
+    ("later-1", 0): (1, [2, 1, 3]),
+    ("later-2", 0): (1, [3, 1, 2]),
+    ("orders-0", 0): (1, [3, 1, 2]),
+    ("orders-0", 1): (1, [1, 2, 3]),
+    ("orders-0", 2): (1, [2, 3, 1]),
+    ("orders-1", 0): (1, [1, 2, 3]),
+    ("orders-1", 1): (1, [2, 3, 1]),
+    ("orders-1", 2): (1, [3, 1, 2]),
+}
+"""Leader and replicas of each partition, as every broker answered a Metadata request; all replicas were in sync."""
+
+
+def voter(directory: Path, data: bytes) -> QuorumLog:
+    """A voter whose log has these bytes."""
+    directory.mkdir(exist_ok=True)
+    (directory / SEGMENT).write_bytes(data)
+    return read_quorum_log(directory)
+
+
+@pytest.fixture(scope="module")
+def data() -> bytes:
+    return gzip.decompress(REAL.read_bytes())
+
+
+@pytest.fixture
+def log(tmp_path: Path, data: bytes) -> QuorumLog:
+    return voter(tmp_path, data)
+
+
+def events_of(log: QuorumLog) -> list[Event]:
+    return list(QuorumEvents().events(log.batches))
+
+
+def test_the_last_states_are_what_the_brokers_answered_at_the_end(log: QuorumLog) -> None:
+    leaders: dict[tuple[str, int], int] = {}
+    replicas: dict[tuple[str, int], list[int]] = {}
+    for event in events_of(log):
+        assert event.process == PROCESS
+        path = event.path or ""
+        if path.endswith("/state"):
+            assert event.topic is not None
+            assert event.partition is not None
+            assert event.leader is not None
+            leaders[event.topic, event.partition] = event.leader
+            state = msgspec.json.decode(event.data or "")
+            assert state["isr"] == event.isr
+        elif path.startswith("/brokers/topics/"):
+            for partition, assignment in decoded(event.data).items():
+                replicas[event.topic or "", partition] = list(assignment.replicas)
+    assert {tp: (leaders[tp], replicas[tp]) for tp in leaders} == AT_THE_END
+
+
+def test_events_are_in_the_order_of_offsets_and_epochs_grow(log: QuorumLog) -> None:
+    events = events_of(log)
+    positions = [(event.zxid or 0, event.seq) for event in events]
+    assert positions == sorted(set(positions))
+    epochs = [event.controller_epoch for event in events if event.path == "/controller_epoch"]
+    assert epochs == [1, 2, 3, 5]
+    controllers = [event.controller_id for event in events if event.path == "/controller"]
+    assert [broker for broker in controllers if broker is not None] == [2, 1, 2, 2]
+
+
+def test_a_broker_is_registered_while_it_is_not_fenced(log: QuorumLog) -> None:
+    registrations = [
+        (event.zk_op, event.broker_epoch)
+        for event in events_of(log)
+        if event.path == "/brokers/ids/1"
+    ]
+    assert registrations == [
+        ("create", 8),
+        ("delete", None),
+        ("create", 86),
+        ("delete", None),
+        ("create", 86),
+    ]
+
+
+def test_eligible_leaders_and_completed_reassignments_are_in_the_states(log: QuorumLog) -> None:
+    states = [
+        (event.zxid, event.topic, msgspec.json.decode(event.data or ""))
+        for event in events_of(log)
+        if (event.path or "").endswith("/state")
+    ]
+    by_offset = {zxid: (topic, state) for zxid, topic, state in states}
+    assert by_offset[171][1]["elr"] == [3]
+    assert by_offset[171][1]["isr"] == [2]
+    topic, completed = by_offset[103]
+    assert (topic, completed["leader"], completed["ends_reassignment"]) == ("orders-1", 1, True)
+    assert not by_offset[94][1]["ends_reassignment"]
+
+
+def test_what_one_voter_has_alone_is_not_committed(
+    tmp_path: Path, data: bytes, log: QuorumLog
+) -> None:
+    alone = log.batches[-1]
+    shorter = data[: -len(alone.data) - 61]
+    others = [voter(tmp_path / name, shorter) for name in ("b", "c")]
+    agreed = committed([log, *others], 3)
+    assert agreed.batches == log.batches[:-1]
+    assert agreed.problems == ()
+    assert committed([log, log, others[0]], 3).batches == log.batches
+
+
+def test_a_batch_of_another_epoch_at_the_same_offset_is_another_batch(
+    tmp_path: Path, data: bytes, log: QuorumLog
+) -> None:
+    """Offset 35 begins the second epoch: one voter claims that it belongs to the first."""
+    position = data.index((35).to_bytes(8), 0)
+    forged = data[: position + 12] + (1).to_bytes(4) + data[position + 16 :]
+    other = voter(tmp_path / "forged", forged)
+    assert [batch.epoch for batch in other.batches if batch.base_offset == 35] == [1]
+    assert committed([log, other, log], 3).batches == log.batches
+    agreed = committed([log, other], 3)
+    assert 35 not in {batch.base_offset for batch in agreed.batches}
+    assert agreed.problems == ("the metadata logs of a majority lack the offsets 35 to 35",)
+
+
+@pytest.mark.parametrize("size", [1, 30, 61, 100])
+def test_a_torn_end_is_left_out_and_damage_before_it_is_a_problem(
+    tmp_path: Path, data: bytes, log: QuorumLog, size: int
+) -> None:
+    torn = voter(tmp_path / "torn", data + data[:size])
+    assert torn == log
+    middle = data.index((35).to_bytes(8)) + 70
+    changed = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+    damaged = voter(tmp_path / "damaged", changed)
+    assert len(damaged.batches) < len(log.batches)
+    [problem] = damaged.problems
+    assert "is damaged at byte" in problem
+
+
+def test_without_a_majority_nothing_is_committed(log: QuorumLog) -> None:
+    agreed = committed([log], 3)
+    assert agreed.batches == ()
+    assert agreed.problems == ("the metadata logs of 1 voters are there: expected a majority of 3",)
+
+
+def test_a_log_whose_beginning_a_snapshot_replaced_is_a_problem(log: QuorumLog) -> None:
+    cut = QuorumLog(log.batches[5:])
+    first = cut.batches[0].base_offset
+    [problem] = committed([cut, cut], 3).problems
+    assert problem == f"the metadata logs of a majority lack the offsets 0 to {first - 1}"
+
+
+def test_a_version_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ValueError, match="PartitionRecord: expected version 2 or less, got 3"):
+        decode(bytes([1, 3, 3]))
+    with pytest.raises(ValueError, match="expected a frame of version 1, got 0"):
+        decode(bytes([0, 3, 0]))
+    assert decode(bytes([1, 20, 0])) is None
+    assert 20 not in SCHEMAS
