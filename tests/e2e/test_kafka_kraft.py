@@ -1,0 +1,104 @@
+"""Unmodified nodes of Apache Kafka 4.1.1, controllers and brokers of a KRaft quorum, on the runtime local."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Final
+
+import pytest
+from crc32c import crc32c
+
+from nemesis.history.quorum_events import QuorumEvents
+from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS, committed, read_quorum_log
+from nemesis.history.run_directory import RunDirectory
+from nemesis.support.errors import MissingRequirement
+from nemesis.targets.kafka.installation import fetch
+from tests.e2e.command import SCENARIO, events, latest, nemesis
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+VERSION: Final = "4.1.1"
+KRAFT: Final = ("--target", "kafka", "--runtime", "local", "--kafka-version", VERSION)
+FAULTS: Final = "partition,kill-controller,expire-session"
+VOTERS: Final = 3
+STRANGER: Final = 9
+"""The id of a broker that does not exist."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _jars() -> None:
+    """Kafka's jars, or a reason why they cannot be had here."""
+    try:
+        fetch(VERSION, print)
+    except MissingRequirement as error:
+        pytest.skip(str(error))
+
+
+def test_what_needs_zookeeper_is_refused_before_the_run(tmp_path: Path) -> None:
+    refused = nemesis(
+        tmp_path, "run", SCENARIO, *KRAFT, "--faults", "delay-control,add-broker,kill"
+    )
+    assert refused.returncode == 254
+    assert "delay-control (the cluster runs with KRaft and has no ZooKeeper)" in refused.stderr
+    assert "add-broker (the voters of the KRaft quorum are fixed)" in refused.stderr
+    assert not (tmp_path / "store").exists()
+
+
+def test_kafka_4_under_faults_is_valid_and_a_forged_election_is_not(tmp_path: Path) -> None:
+    arguments = ("--seed", "2", "--time-limit", "32", "--faults", FAULTS, "--engine", "inline")
+    ran = nemesis(tmp_path, "run", SCENARIO, *KRAFT, *arguments, timeout_s=400)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+    run = RunDirectory.open(latest(tmp_path))
+    applied = [event for event in events(run.path, "nemesis") if event["kind"] == "fault-applied"]
+    assert {event["fault"] for event in applied} == set(FAULTS.split(","))
+    assert {event["effect"] for event in applied} == {"measured"}
+    assert not list(run.zookeeper.glob("*"))
+
+    outcome = json.loads(run.results_file.read_text())
+    hidden = {item["property"]: item["without"] for item in outcome["not_observed"]}
+    assert hidden["single-controller"] == ["metadata-log"]
+    checked = {result["property"]: result["checked"] for result in outcome["results"]}
+    for judged in ("leader-from-isr", "final-logs", "lost-write", "deletion", "reassignment"):
+        assert checked[judged] > 0, judged
+
+    log = committed([read_quorum_log(voter) for voter in sorted(run.quorum.glob("*"))], VOTERS)
+    assert log.problems == ()
+    written = list(QuorumEvents().events(log.batches))
+    controllers = {event.controller_id for event in written if event.path == "/controller"}
+    killed = {event["targets"][0] for event in applied if event["fault"] == "kill-controller"}
+    assert killed <= {f"broker-{broker}" for broker in controllers}
+    assert len(killed) < len(controllers - {None}), "nothing was elected in place of the dead"
+
+    state = next(event for event in reversed(written) if (event.path or "").endswith("/state"))
+    _forge_election(run, state.topic_id or "", state.partition or 0, log.batches[-1].epoch)
+    judged_again = nemesis(tmp_path, "check", str(run.path), "--engine", "inline", timeout_s=200)
+    assert judged_again.returncode == 1, judged_again.stdout
+    assert f"whose leader {STRANGER} is not in its ISR" in judged_again.stdout
+    assert f"{state.topic}-{state.partition}" in judged_again.stdout
+
+
+def _forge_election(run: RunDirectory, topic_id: str, partition: int, epoch: int) -> None:
+    """Append to the logs of all voters that a broker which is not a replica leads the partition."""
+    for voter in sorted((run.path / "data").glob(f"broker-*/{METADATA_LOG}")):
+        [segment] = voter.glob(SEGMENTS)
+        offset = read_quorum_log(voter).batches[-1].last_offset + 1
+        with segment.open("ab") as file:
+            file.write(_batch(offset, epoch, _election(topic_id, partition)))
+
+
+def _election(topic_id: str, partition: int) -> bytes:
+    """A PartitionChangeRecord of version 0 with one tagged field, the leader."""
+    frame, leader = bytes([1, 5, 0]), bytes([1, 1, 4]) + struct.pack(">i", STRANGER)
+    return frame + struct.pack(">i", partition) + bytes.fromhex(topic_id.replace("-", "")) + leader
+
+
+def _batch(offset: int, epoch: int, value: bytes) -> bytes:
+    """A record batch of one record without a key; its length fits into one byte."""
+    body = bytes([0, 0, 0, 1, len(value) * 2]) + value + bytes([0])
+    record = bytes([len(body) * 2]) + body
+    covered = struct.pack(">hiqqqhii", 0, 0, 0, 0, -1, -1, -1, 1) + record
+    head = struct.pack(">ibI", epoch, 2, crc32c(covered))
+    return struct.pack(">qi", offset, len(head) + len(covered)) + head + covered
