@@ -118,7 +118,14 @@ RELEASES: Final = (
         started="3.9.1",
         sha256="5631c61356d55611c158291a69ad028f3c4fed5d0a610c62a0853c65c89d10f6",
     ),
-    Release(line=(4, 0), scala="2.13", uses_zookeeper=False, logging=LOG4J_2),
+    Release(
+        line=(4, 0),
+        scala="2.13",
+        uses_zookeeper=False,
+        logging=LOG4J_2,
+        started="4.0.1",
+        sha256="fba6da72afd46f708149f6345111354644dc7b28e7adc31f0ee800930d8dbe5b",
+    ),
     Release(
         line=(4, 1),
         scala="2.13",

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from random import Random
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self, cast
 
 import pytest
@@ -59,7 +60,7 @@ class RecordingNetwork:
 class RecordingRuntime:
     """A runtime of one part: a network that records."""
 
-    cluster = None
+    cluster = SimpleNamespace(zookeepers=["zookeeper-1"])
     processes = disks = clocks = ensemble = packets = NOTHING_ELSE
 
     def __init__(self) -> None:
