@@ -31,8 +31,9 @@ from benchmarks.produce_load import (
     alternate,
     large_batches,
 )
-from nemesis.faults.cluster_view import ClusterView
+from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.interfaces.links import Address
+from nemesis.interfaces.unsupported import supported
 
 TARGETS: Final = ("reference", "kafka")
 WARM_UP_S: Final = 30.0
@@ -147,13 +148,13 @@ async def _failover_of(target: str) -> float:
         cluster(
             target=target, tracing=False, through_links=False, partitions=FAILOVER_PARTITIONS
         ) as running,
-        running.runtime.ensemble.admin() as zookeeper,
+        supported(running.runtime.ensemble).admin() as zookeeper,
     ):
-        view = ClusterView(zookeeper)
+        view = ZooKeeperView(zookeeper)
         return median([await _fail(running, view) for _ in range(FAILOVERS)])
 
 
-async def _fail(running: Cluster, view: ClusterView) -> float:
+async def _fail(running: Cluster, view: ZooKeeperView) -> float:
     """Kill the controller, wait until the others know new leaders, bring it back into every ISR."""
     await running.until_in_sync()
     brokers = (await view.snapshot()).brokers
