@@ -2,7 +2,8 @@
 
 Each voter has a log ``__cluster_metadata-0`` of record batches, byte for byte those of the leader that it followed. A
 batch is committed when a majority of the voters has it: the same base offset, epoch and CRC. A leader that was cut off
-has batches that no majority has, until it follows another one and cuts them off.
+has batches that no majority has, until it follows another one and cuts them off. Within an epoch all voters must agree:
+where they do not, the history has a problem.
 
 Limits: a batch at the very end may be in a majority's logs before its leader knew that it was committed. Only the log
 is read: where a snapshot has replaced its beginning, which with Kafka's defaults takes an hour or 20 MB, the history
@@ -118,7 +119,21 @@ def committed(members: Sequence[QuorumLog], voters: int) -> QuorumLog:
         f"the metadata logs of a majority lack the offsets {first} to {last}"
         for first, last in _gaps(ordered)
     ]
+    problems += [
+        f"voters have different batches at offset {offset} of epoch {epoch} of the metadata log"
+        for offset, epoch in _disagreements(members)
+    ]
     return QuorumLog(ordered, tuple(problems))
+
+
+def _disagreements(members: Sequence[QuorumLog]) -> list[tuple[int, int]]:
+    """Return the offsets and epochs at which voters differ, though an epoch has one leader and offsets one writer."""
+    copies: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    for member in members:
+        for batch in member.batches:
+            written = (batch.base_offset, batch.epoch)
+            copies.setdefault(written, set()).add((batch.last_offset, batch.crc))
+    return sorted(written for written, different in copies.items() if len(different) > 1)
 
 
 def _gaps(batches: Sequence[QuorumBatch]) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
@@ -29,6 +30,8 @@ from nemesis.history.reader import open_history
 from nemesis.history.recorder import FileSink
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.schema import SCHEMA, ordered, table
+from nemesis.history.sources import EventSource
+from tests.history.test_quorum_log import REAL as QUORUM_LOG
 
 
 def event(time: int, process: str = "broker-1", kind: str = "append", **columns: object) -> Event:
@@ -313,3 +316,37 @@ def test_without_spark_the_earlier_history_stays(tmp_path: Path) -> None:
     assert open_history(run.history).table().equals(before)
     assert {path.name for path in run.path.iterdir()} >= {"history", "raw"}
     assert not list(run.path.glob(".history-*"))
+
+
+def kraft_run(tmp_path: Path, voters: int) -> RunDirectory:
+    """A run of Kafka 4.1.1 with three voters, of which this many left their logs."""
+    observes = (EventSource.QUORUM_LOG, EventSource.CLIENTS)
+    run = RunDirectory.create(
+        tmp_path, RunInfo(scenario="s", seed=1, brokers=3, zookeepers=0, observes=observes)
+    )
+    record(run, "client-1", event(5, "client-1", "invoke"))
+    for number in range(1, voters + 1):
+        (run.quorum / f"broker-{number}").mkdir(parents=True)
+        log = run.quorum / f"broker-{number}" / f"{0:020}.log"
+        log.write_bytes(gzip.decompress(QUORUM_LOG.read_bytes()))
+    return run
+
+
+def test_the_logs_of_a_quorum_come_before_everything_else(tmp_path: Path) -> None:
+    run = kraft_run(tmp_path, voters=2)
+    assert ingest(run).problems == ()
+    history = open_history(run.history)
+    assert history.events == 232
+    rows = history.rows(range(3))
+    assert [rows[number]["path"] for number in range(3)] == [
+        "/controller",
+        "/controller_epoch",
+        "/config/brokers/<default>",
+    ]
+
+
+def test_a_quorum_without_the_logs_of_a_majority_is_a_problem(tmp_path: Path) -> None:
+    [none] = ingest(kraft_run(tmp_path / "none", voters=0)).problems
+    assert "lacks the metadata logs of the quorum" in none
+    [few] = ingest(kraft_run(tmp_path / "few", voters=1)).problems
+    assert few == "the metadata logs of 1 voters are there: expected a majority of 3"

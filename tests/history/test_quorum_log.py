@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 import pytest
+from crc32c import crc32c
 
 from nemesis.checkers.assignments import decoded
 from nemesis.history.events import Event
@@ -138,6 +139,22 @@ def test_a_batch_of_another_epoch_at_the_same_offset_is_another_batch(
     agreed = committed([log, other], 3)
     assert 35 not in {batch.base_offset for batch in agreed.batches}
     assert agreed.problems == ("the metadata logs of a majority lack the offsets 35 to 35",)
+
+
+def test_voters_that_differ_within_an_epoch_are_a_problem(
+    tmp_path: Path, data: bytes, log: QuorumLog
+) -> None:
+    """One voter has the first batch of another cluster at its place: another CRC, the same offset and epoch."""
+    batch = log.batches[0]
+    end = len(batch.data) + 61
+    changed = bytearray(data[:end])
+    changed[-1] ^= 1
+    changed[17:21] = crc32c(bytes(changed[21:])).to_bytes(4)
+    other = voter(tmp_path / "other", bytes(changed) + data[end:])
+    agreed = committed([log, log, other], 3)
+    assert agreed.batches == log.batches
+    [problem] = agreed.problems
+    assert problem == "voters have different batches at offset 0 of epoch 1 of the metadata log"
 
 
 @pytest.mark.parametrize("size", [1, 30, 61, 100])

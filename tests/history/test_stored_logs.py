@@ -86,3 +86,14 @@ def test_an_empty_log(disk: SimulatedDisk) -> None:
     write(disk, [])
     assert read(disk).batches == ()
     assert StoredBatch(0, 0, 0, 0) not in read(disk).batches
+
+
+def test_the_metadata_log_of_a_quorum_is_not_a_log_of_a_replica(disk: SimulatedDisk) -> None:
+    write(disk, [2])
+    Log(
+        TopicPartition("__cluster_metadata", 0),
+        "d/__cluster_metadata-0",
+        disk=disk,
+        config=LogConfig(),
+    )
+    assert read(disk).topic == "t"

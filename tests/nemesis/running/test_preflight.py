@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nemesis.faults import DEFAULT_KINDS
+from nemesis.history.sources import EventSource
 from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.running.preflight import RunOptions, create_run_directory, prepare
 from nemesis.runtimes.clock_control.library import found_library, wall_clock_library
@@ -201,3 +202,46 @@ def test_all_faults_are_those_that_the_runtime_can_do(
     assert set(DEFAULT_KINDS) <= set(kinds)
     assert able in kinds
     assert unsupported not in kinds
+
+
+KRAFT = {"kafka-version": "4.1.1"}
+
+
+def test_a_kraft_cluster_leaves_out_what_only_the_scenario_asks_of_zookeeper(
+    tmp_path: Path,
+) -> None:
+    request = prepare(replace(options(tmp_path), target="kafka", target_options=KRAFT))
+    kinds, recipes = request.scenario.faults.kinds, request.scenario.faults.recipes
+    left_out = {name for names in request.left_out.values() for name in names}
+    assert {"delay-control", "slow-zookeeper", "add-broker", "zombie-by-expiry"} <= left_out
+    assert {"kill-controller", "expire-session", "partition"} <= set(kinds)
+    assert left_out.isdisjoint([*kinds, *recipes])
+    assert request.scenario.zookeepers == 0
+    planned = [str(planned.fault) for planned in request.plan]
+    assert planned
+    assert not [fault for fault in planned if "from-zookeeper" in fault]
+    observes = create_run_directory(request, []).read_info().observes
+    assert EventSource.QUORUM_LOG in observes
+    assert EventSource.METADATA_LOG not in observes
+
+
+def test_a_fault_of_zookeeper_that_is_asked_of_a_kraft_cluster_is_refused(tmp_path: Path) -> None:
+    asked = replace(options(tmp_path, faults="kill,slow-zookeeper"), target="kafka")
+    words = r"cannot do slow-zookeeper \(the cluster runs with KRaft and has no ZooKeeper\)"
+    with pytest.raises(FaultUnsupported, match=words):
+        prepare(replace(asked, target_options=KRAFT))
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "- {at_s: 5.0, fault: partition, shape: from-zookeeper, target: controller, duration_s: 5.0}\n"
+    )
+    asked = replace(options(tmp_path, plan=plan), target="kafka", target_options=KRAFT)
+    with pytest.raises(
+        UsageError, match="cuts nothing in a cluster of 3 brokers without ZooKeeper"
+    ):
+        prepare(asked)
+
+
+def test_a_kraft_cluster_runs_on_this_machine_only(tmp_path: Path) -> None:
+    asked = replace(options(tmp_path), target="kafka", target_options=KRAFT, runtime="docker")
+    with pytest.raises(UsageError, match="a KRaft quorum runs on this machine only"):
+        prepare(asked)
