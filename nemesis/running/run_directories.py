@@ -73,7 +73,7 @@ def create_run_directory(
         command_line=list(command_line),
         plan=plans.encode(request.plan),
         checkers=list(request.checkers or ()),
-        versions=versions(scenario.runtime),
+        versions=versions(scenario.runtime, has_zookeeper=scenario.zookeepers > 0),
         config=msgspec.to_builtins(scenario),
         simulation=simulation,
     )

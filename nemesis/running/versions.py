@@ -12,8 +12,11 @@ from nemesis.support.runtime_names import DOCKER, SIMULATION
 LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")
 
 
-def versions(runtime: str) -> dict[str, str]:
-    """Return what ran: our libraries, Python, the kernel; Java, ZooKeeper and Docker where they are real."""
+def versions(runtime: str, *, has_zookeeper: bool = True) -> dict[str, str]:
+    """Return what ran: our libraries, Python, the kernel; Java, ZooKeeper and Docker where they are real.
+
+    ``has_zookeeper``: whether the cluster runs with ZooKeeper.
+    """
     present = {
         **{name: metadata.version(name) for name in LIBRARIES},
         "python": platform.python_version(),
@@ -25,9 +28,9 @@ def versions(runtime: str) -> dict[str, str]:
         from nemesis.runtimes.docker.engine import require_docker
 
         present["docker"] = require_docker()
+    present["java"] = str(java.java_version(java.require_java()))
+    if not has_zookeeper:
+        return present
     jars = [jar.stem for jar in java.zookeeper_classpath() if jar.stem.startswith("zookeeper-3")]
-    return {
-        **present,
-        "java": str(java.java_version(java.require_java())),
-        "zookeeper": jars[0].removeprefix("zookeeper-") if jars else "unknown",
-    }
+    present["zookeeper"] = jars[0].removeprefix("zookeeper-") if jars else "unknown"
+    return present

@@ -220,9 +220,11 @@ def test_a_kraft_cluster_leaves_out_what_only_the_scenario_asks_of_zookeeper(
     planned = [str(planned.fault) for planned in request.plan]
     assert planned
     assert not [fault for fault in planned if "from-zookeeper" in fault]
-    observes = create_run_directory(request, []).read_info().observes
-    assert EventSource.QUORUM_LOG in observes
-    assert EventSource.METADATA_LOG not in observes
+    info = create_run_directory(request, []).read_info()
+    assert EventSource.QUORUM_LOG in info.observes
+    assert EventSource.METADATA_LOG not in info.observes
+    assert "java" in info.versions
+    assert "zookeeper" not in info.versions
 
 
 def test_a_fault_of_zookeeper_that_is_asked_of_a_kraft_cluster_is_refused(tmp_path: Path) -> None:
