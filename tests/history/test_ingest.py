@@ -31,7 +31,7 @@ from nemesis.history.recorder import FileSink
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.schema import SCHEMA, ordered, table
 from nemesis.history.sources import EventSource
-from tests.history.test_quorum_log import REAL as QUORUM_LOG
+from tests.history.quorum_logs import REAL as QUORUM_LOG
 
 
 def event(time: int, process: str = "broker-1", kind: str = "append", **columns: object) -> Event:

@@ -19,8 +19,8 @@ from nemesis.history.events import Event
 from nemesis.history.quorum_events import PROCESS, QuorumEvents
 from nemesis.history.quorum_log import QuorumLog, committed, read_quorum_log
 from nemesis.history.quorum_records import SCHEMAS, decode
+from tests.history.quorum_logs import REAL
 
-REAL: Final = Path(__file__).parent / "quorum_logs" / "kafka-4.1.1.log.gz"
 SEGMENT: Final = f"{0:020}.log"
 AT_THE_END: Final = {
     ("later-0", 0): (1, [2, 3, 1]),
