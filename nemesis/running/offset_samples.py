@@ -17,8 +17,8 @@ from random import Random
 from typing import Final, Protocol
 from uuid import UUID
 
-from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.selectors import id_of
+from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.runtime import Runtime
@@ -69,7 +69,7 @@ class OffsetSamples:
     """Asks and records, again and again."""
 
     def __init__(
-        self, runtime: Runtime, view: ClusterView, recorder: Recorder, *, rng: Random
+        self, runtime: Runtime, view: ZooKeeperView, recorder: Recorder, *, rng: Random
     ) -> None:
         self._runtime = runtime
         self._view = view

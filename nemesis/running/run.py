@@ -160,7 +160,8 @@ class Run:
                 )
             self._started_at = asyncio.get_running_loop().time()
             workload.start()
-            if EventSource.REPLICA_SAMPLES in scenario.chosen_target.observes:
+            is_sampled = EventSource.REPLICA_SAMPLES in scenario.chosen_target.observes
+            if is_sampled and isinstance(view, ZooKeeperView):
                 samples = OffsetSamples(
                     self._runtime, view, self._harness, rng=Random(f"{self._seed}/offset-samples")
                 )

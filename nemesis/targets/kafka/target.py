@@ -64,11 +64,15 @@ class KafkaTarget:
 
     @property
     def observes(self) -> frozenset[EventSource]:
-        """Everything but traces; with KRaft the logs of the quorum instead of ZooKeeper's."""
+        """Everything but traces; with KRaft the logs of the quorum instead of ZooKeeper's, and no samples of replicas.
+
+        A sample needs the ISR as it certainly is at that time, and a broker's metadata may be old.
+        """
         shown = frozenset(ALL_SOURCES) - {EventSource.TRACES}
         if self._release.uses_zookeeper:
             return shown
-        return shown - {EventSource.METADATA_LOG} | {EventSource.QUORUM_LOG}
+        unseen = {EventSource.METADATA_LOG, EventSource.REPLICA_SAMPLES}
+        return shown - unseen | {EventSource.QUORUM_LOG}
 
     @property
     def options(self) -> dict[str, str]:
