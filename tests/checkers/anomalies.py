@@ -538,6 +538,18 @@ def answers_a_high_watermark_behind_its_end(
     return _with(events, index, change(events[index], high_watermark=end + 1))
 
 
+def ends_below_the_high_watermark_of_its_leader(
+    events: list[Event], choose: Choose
+) -> list[Event] | None:
+    samples = _places(events, "replica-sample")
+    mark = max((events[index].high_watermark or 0 for index in samples), default=0)
+    ends = [index for index in samples if events[index].log_end_offset is not None]
+    if mark == 0:
+        return None
+    index = choose(ends)
+    return _with(events, index, change(events[index], log_end_offset=mark - 1))
+
+
 def keeps_an_old_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
     followers = [
         index
@@ -567,6 +579,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "legal-transition": [makes_an_online_partition_new, loses_a_transition],
     "hw-bounded": [overstates_the_high_watermark],
     "hw-grows": [lowers_the_high_watermark],
+    "hw-sampled": [ends_below_the_high_watermark_of_its_leader],
     "no-truncation-below-hw": [cuts_committed_records, cuts_below_its_own_high_watermark],
     "log-start-bounded": [starts_above_the_high_watermark],
     "ack-after-commit": [acknowledges_early],
