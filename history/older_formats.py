@@ -38,7 +38,6 @@ _NEW_IN_4: Final = frozenset(
         *("micro_operations", "delivery", "producer_id", "producer_epoch", "sequence"),
         *("partition_count", "count", "strategy", "step", "from_state", "to_state", "replica"),
         *("change", "reason", "cleaner_offset", "bytes_before", "bytes_after", "log_dir", "alive"),
-        "high_watermark_before",
         *("unclean_leader_election_enable", "min_insync_replicas", "session_state", "timeout_ms"),
         *("phase", "check", "source", "duration_ms", "setting", "original", "part_of"),
     }
