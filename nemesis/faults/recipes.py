@@ -289,6 +289,7 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         "two controllers resign, one after the other, and the third is killed for longer than a session",
         frozenset({"expire-session", "kill-controller"}),
         controllers_in_turn,
+        deposes_by_session=True,
     ),
 }
 """Every recipe by the name that scenarios use; one whose kinds are not all enabled is not drawn."""

@@ -5,7 +5,8 @@ asked where their logs end. So a high watermark is older than the ISR, and the I
 recorded as ``replica-sample`` events. Brokers are asked past every link rule.
 
 What is read from a ZooKeeper server may be old if the server lags behind its leader. So the read follows a write of
-the same session, which a majority has to commit: it deletes a znode that does not exist.
+the same session, which a majority has to commit: it deletes a znode that does not exist. A KRaft cluster is not
+sampled: the metadata that its brokers answer may be older than the high watermark that was asked for before.
 """
 
 from __future__ import annotations
