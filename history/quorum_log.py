@@ -103,9 +103,10 @@ def committed(members: Sequence[QuorumLog], voters: int) -> QuorumLog:
     """Return what a majority of this many voters has."""
     majority = voters // 2 + 1
     problems = [problem for member in members for problem in member.problems]
-    if len(members) < majority:
+    there = sum(bool(member.batches) for member in members)
+    if there < majority:
         problems.append(
-            f"the metadata logs of {len(members)} voters are there: expected a majority of {voters}"
+            f"the metadata logs of {there} voters have records: expected a majority of {voters}"
         )
     counts = Counter(batch.identity for member in members for batch in member.batches)
     batches = {

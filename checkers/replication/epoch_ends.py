@@ -23,7 +23,8 @@ those rows alone.
 What a correct cluster does and is not convicted for: a broker leads in its own view, though it was deposed, and answers
 from its own log; a leader knows its epoch before it has written anything; an epoch without records is forgotten when
 the log is opened again; an epoch before the first one that is known is answered as requested; a follower truncates
-more than it must (to its high watermark), or asks in several rounds.
+more than it must (to its high watermark), or asks in several rounds; a leader that starts again in its leader epoch may
+have lost what it had not synced, and a follower may still hold its earlier answer.
 
 Limits: where the events do not say what a log holds (see ``lineage``), nothing is judged. A client names a topic, not
 its id: if a broker has led several topics of one name, it may have answered for each. Answers to followers are not
@@ -75,6 +76,8 @@ class Replica:
     led: Row | None = None
     """The event with which it began to lead in its present leader epoch; None if it does not lead."""
     incarnation: int | None = None
+    terms: set[tuple[int | None, int | None]] = field(default_factory=set)
+    """Leader epoch and incarnation of each of its terms as leader."""
 
     def take_in(self, reported: Row) -> None:
         event = reported[1]
@@ -88,6 +91,11 @@ class Replica:
         is_new = self.led is None or self.led[1].leader_epoch != event.leader_epoch
         if event.kind == Kind.BECOME_LEADER and is_new:
             self.led = reported
+            self.terms.add((event.leader_epoch, event.incarnation))
+
+    def has_led_twice(self, leader_epoch: int | None) -> bool:
+        """Return whether it has started again in a leader epoch in which it had led, perhaps with less."""
+        return sum(epoch == leader_epoch for epoch, _ in self.terms) > 1
 
 
 @dataclass(slots=True)
@@ -292,6 +300,8 @@ def _bound(partition: Partition, cut: Event) -> Bound | None:
     follower = partition.replicas[-1 if cut.node is None else cut.node].get(cut.topic_id)
     leader = partition.leader(cut.topic_id, cut.leader_epoch)
     if follower is None or leader is None or leader is follower or leader.led is None:
+        return None
+    if leader.has_led_twice(cut.leader_epoch):
         return None
     own, other = follower.lineage, leader.lineage
     is_given_up = (cut.log_end_offset or 0) > own.end  # the leader's log begins behind the end

@@ -16,8 +16,9 @@ The events of the harness are in the order of its requests, and every request na
 another epoch refuses. The leader's incarnation is its broker epoch: a leader that starts again in the same epoch,
 because no controller has raised it, begins with the high watermark that it has stored, which may be older.
 
-What a correct cluster does and is not convicted for: a broker whose disk has lost or may have lost what it had not
-synced (power cuts, failing and full disks) counts as a member with less; it is not judged.
+What a correct cluster does and is not convicted for: once any broker's disk has lost, or may have lost, what it had not
+synced (power cuts, failing and full disks), a member may have less than the leader counts, and so may those that
+followed it: later samples are not judged. Partitions that are being moved are not sampled.
 
 Limits: what happens between two samples is not seen. Events are collected in one list: with thousands of partitions
 the list is long.
@@ -27,7 +28,7 @@ Source: Partition.maybeIncrementLeaderHW; KIP-497; KIP-320.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from nemesis.checkers.breaks import hw_sampled as breaks
@@ -42,7 +43,7 @@ from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 
 DISK_FAULTS: Final = LOSING | {"disk-full", "disk-failure", "log-dir-failure"}
-"""After these a broker's log may be shorter than what it has answered."""
+"""From these on a broker's log may be shorter than what it has answered."""
 
 
 class Term(NamedTuple):
@@ -61,55 +62,63 @@ class Term(NamedTuple):
 
 
 class HwSampled(EventListCheck):
-    kinds = frozenset({Kind.REPLICA_SAMPLE, Kind.FAULT_APPLIED})
-    columns = (*Term._fields, "node", "isr", "high_watermark", "log_end_offset", "fault", "targets")
+    kinds = frozenset({Kind.REPLICA_SAMPLE, Kind.FAULT_INVOKE})
+    columns = (*Term._fields, "node", "isr", "high_watermark", "log_end_offset", "fault")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
         return (HW_SAMPLED,)
 
     def judge(self, rows: list[Row]) -> Results:
-        lossy = {
-            node
+        losses = [
+            event.time
             for _, event in rows
-            if event.kind == Kind.FAULT_APPLIED and event.fault in DISK_FAULTS
-            for node in event.targets or ()
-        }
+            if event.kind == Kind.FAULT_INVOKE and event.fault in DISK_FAULTS
+        ]
+        until = min(losses, default=None)
         terms: dict[Term, list[Row]] = defaultdict(list)
         for row, event in rows:
-            if event.kind == Kind.REPLICA_SAMPLE and f"broker-{event.node}" not in lossy:
+            is_sample = event.kind == Kind.REPLICA_SAMPLE
+            if is_sample and (until is None or event.time < until):
                 terms[Term.of(event)].append((row, event))
-        findings: list[Finding] = []
-        checked = 0
-        for samples in terms.values():
-            samples.sort(key=lambda item: (item[1].time, item[1].seq))
-            marks = [event for _, event in samples if event.high_watermark is not None]
-            checked += len(samples) if marks else 0
-            findings += _contradictions(samples)
-        return conclude(HW_SAMPLED, checked=checked, findings=findings)
+        pairs = [pair for samples in terms.values() for pair in _pairs(samples)]
+        return conclude(HW_SAMPLED, checked=len(pairs), findings=_contradictions(pairs))
 
 
-def _contradictions(samples: Sequence[Row]) -> Iterator[Finding]:
-    """Yield the first contradiction of each replica to the highest mark of the leader so far, within one term."""
+Pair = tuple[Row, Row]
+"""The highest mark of a leader so far, and a later sample."""
+
+
+def _pairs(samples: Sequence[Row]) -> Iterator[Pair]:
+    """Yield the pairs of one term."""
     highest: Row | None = None
-    convicted: set[tuple[int | None, bool]] = set()
-    for row, event in samples:
+    for row, event in sorted(samples, key=lambda item: (item[1].time, item[1].seq)):
+        if event.node not in (event.isr or ()):
+            continue
+        if highest is not None:
+            yield highest, (row, event)
+        mark = event.high_watermark
+        if mark is not None and (highest is None or mark > (highest[1].high_watermark or 0)):
+            highest = row, event
+
+
+def _contradictions(pairs: Iterable[Pair]) -> Iterator[Finding]:
+    """Yield the first contradiction of each replica, and of each leader to itself, in each term."""
+    convicted: set[tuple[Term, int | None, bool]] = set()
+    for (highest, leads), (row, event) in pairs:
         is_mark = event.high_watermark is not None
         offset = event.high_watermark if is_mark else event.log_end_offset
-        if offset is None or event.node not in (event.isr or ()):
-            continue
-        if highest is not None and offset < (mark := highest[1].high_watermark or 0):
-            if (event.node, is_mark) not in convicted:
-                convicted.add((event.node, is_mark))
-                yield finding(
-                    HW_SAMPLED.name,
-                    tp_name(event.topic, event.partition),
-                    _sentence(event, mark),
-                    highest[0],
-                    row,
-                )
-        elif is_mark:
-            highest = row, event
+        mark = leads.high_watermark or 0
+        case = Term.of(event), event.node, is_mark
+        if offset is not None and offset < mark and case not in convicted:
+            convicted.add(case)
+            yield finding(
+                HW_SAMPLED.name,
+                tp_name(event.topic, event.partition),
+                _sentence(event, mark),
+                highest,
+                row,
+            )
 
 
 def _sentence(event: Event, mark: int) -> str:
@@ -122,8 +131,8 @@ def _sentence(event: Event, mark: int) -> str:
 HW_SAMPLED: Final = Property(
     name="hw-sampled",
     promise="No high watermark that a leader answers is above the log of a member of its ISR, and none falls.",
-    unit="samples",
-    unknown="No leader answered its high watermark in two looks.",
+    unit="samples after a high watermark",
+    unknown="Nothing was answered after a leader's high watermark.",
     source="Partition.maybeIncrementLeaderHW; KIP-497.",
     check=HwSampled,
     decided_from=frozenset({EventSource.REPLICA_SAMPLES, EventSource.FAULTS}),

@@ -4,6 +4,9 @@ A look has three steps: every leader is asked for its high watermark; ZooKeeper 
 asked where their logs end. So a high watermark is older than the ISR, and the ISR is older than the ends. They are
 recorded as ``replica-sample`` events. Brokers are asked past every link rule.
 
+Requests name topics, not their ids. So an answer is recorded once ZooKeeper was read again, and has the same topic: one
+that was deleted and created again meanwhile begins with the same leader epoch.
+
 What is read from a ZooKeeper server may be old if the server lags behind its leader. So the read follows a write of
 the same session, which a majority has to commit: it deletes a znode that does not exist. A KRaft cluster is not
 sampled: the metadata that its brokers answer may be older than the high watermark that was asked for before.
@@ -53,6 +56,14 @@ class Leadership:
 Leaderships = dict[TopicPartition, Leadership]
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What ZooKeeper had, and where the logs of the members ended afterwards, by broker."""
+
+    leaderships: Leaderships = field(default_factory=dict)
+    ends: tuple[tuple[int, TopicPartition, int], ...] = ()
+
+
 class _Question(Protocol):
     """Asks a broker for an offset of each partition."""
 
@@ -79,24 +90,26 @@ class OffsetSamples:
 
     async def record(self) -> None:
         """Look at the replicas every ``INTERVAL_S`` until cancelled. Without ZooKeeper's answer a look is left out."""
-        before: Leaderships = {}
+        before = Look()
         while True:
             try:
                 before = await self._look(before)
             except HarnessError:
-                before = {}
+                before = Look()
             await asyncio.sleep(INTERVAL_S)
 
-    async def _look(self, before: Leaderships) -> Leaderships:
-        """Look once; return what ZooKeeper has now."""
-        marks = await self._ask(high_watermarks, before, lambda leads: (leads.leader,))
+    async def _look(self, before: Look) -> Look:
+        """Look once, and record what was answered before ZooKeeper is read; return the rest."""
+        marks = await self._ask(high_watermarks, before.leaderships, lambda leads: (leads.leader,))
         now = await self._leaderships()
+        for node, tp, offset in before.ends:
+            leads = before.leaderships[tp]
+            if tp in now and now[tp].topic_id == leads.topic_id:
+                self._record(node, tp, leads, log_end_offset=offset)
         for node, tp, offset in marks:
-            if now.get(tp) == before[tp]:
-                self._record(node, tp, before[tp], high_watermark=offset)
-        for node, tp, offset in await self._ask(log_ends, now, lambda leads: leads.isr):
-            self._record(node, tp, now[tp], log_end_offset=offset)
-        return now
+            if now.get(tp) == before.leaderships[tp]:
+                self._record(node, tp, now[tp], high_watermark=offset)
+        return Look(now, tuple(await self._ask(log_ends, now, lambda leads: leads.isr)))
 
     async def _leaderships(self) -> Leaderships:
         await self._view.zookeeper.delete(ABSENT)
@@ -107,10 +120,10 @@ class OffsetSamples:
                 leader=state.leader,
                 leader_epoch=state.leader_epoch,
                 broker_epoch=snapshot.brokers[state.leader].czxid,
-                isr=state.isr,
+                isr=tuple(member for member in state.isr if member in state.replicas),
             )
             for tp, state in snapshot.partitions.items()
-            if state.leader in snapshot.brokers
+            if state.leader in snapshot.brokers and not state.is_moving
         }
 
     async def _ask(

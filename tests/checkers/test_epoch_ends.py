@@ -140,6 +140,15 @@ def test_a_follower_truncates_to_what_both_have() -> None:
     ]
 
 
+def test_a_leader_that_starts_again_in_its_epoch_may_have_answered_more_before() -> None:
+    again = [
+        loaded(3, 1, 6, incarnation=2),
+        become_leader(4, 1, 2, 6, incarnation=2),
+    ]
+    follows_on = [*FOLLOWER, *LOG, *again, follows(5, 2, 2, 6), truncate(6, 2, 5, leader_epoch=2)]
+    assert judged(*follows_on).numbers["truncations"] == 0
+
+
 def test_a_follower_truncates_to_the_end_of_its_own_epoch_below_the_answered_one() -> None:
     """KIP-279: the leader has leader epoch 1 up to 8, of which the follower has nothing."""
     leader = [

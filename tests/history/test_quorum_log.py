@@ -174,7 +174,9 @@ def test_a_torn_end_is_left_out_and_damage_before_it_is_a_problem(
 def test_without_a_majority_nothing_is_committed(log: QuorumLog) -> None:
     agreed = committed([log], 3)
     assert agreed.batches == ()
-    assert agreed.problems == ("the metadata logs of 1 voters are there: expected a majority of 3",)
+    assert agreed.problems == (
+        "the metadata logs of 1 voters have records: expected a majority of 3",
+    )
 
 
 def test_a_log_whose_beginning_a_snapshot_replaced_is_a_problem(log: QuorumLog) -> None:

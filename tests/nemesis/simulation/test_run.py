@@ -16,11 +16,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from nemesis.checkers import CHECKERS
+from nemesis.checkers import judged_by_default
 from nemesis.checkers.framework.model import Verdict
 from nemesis.faults import plan as plans
 from nemesis.history.events import Kind
 from nemesis.history.run_directory import RunDirectory, RunInfo
+from nemesis.history.sources import ALL_SOURCES
 from nemesis.judging.judge import judge
 from nemesis.running.simulated.run import simulate_into, trace_hash
 from nemesis.running.simulated.specification import SimulationSpec
@@ -52,7 +53,9 @@ def simulated(seed: int) -> SimulationResult:
 def test_the_reference_keeps_its_promises_and_much_was_seen() -> None:
     run = simulated(1)
     assert run.outcome.verdict is Verdict.VALID, run.outcome.problems
-    assert [result.property for result in run.outcome.results] == list(CHECKERS)
+    assert [result.property for result in run.outcome.results] == list(
+        judged_by_default(ALL_SOURCES)
+    )
     kinds = {event.kind for event in run.events}
     assert {Kind.LEADER_ELECTED, Kind.HIGH_WATERMARK, Kind.FAULT_APPLIED, Kind.ZNODE} <= kinds
     assert len(run.issued) > 500
