@@ -133,7 +133,7 @@ class Target(Protocol):
 
 def uses_zookeeper(target: Target) -> bool:
     """Return whether brokers keep their metadata in ZooKeeper; otherwise they are voters of a KRaft quorum, too."""
-    return EventSource.METADATA_LOG in target.observes
+    return EventSource.QUORUM_LOG not in target.observes
 
 
 def refuse_options(target: str, options: Mapping[str, str], allowed: Collection[str] = ()) -> None:

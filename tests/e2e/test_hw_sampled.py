@@ -20,7 +20,7 @@ RUN = ("--seed", "1", "--time-limit", "30", "--faults", "stall-follower", "--eng
 def test_a_high_watermark_that_follows_the_leaders_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ReferenceTarget, "observes", KafkaTarget.observes)
+    monkeypatch.setattr(ReferenceTarget, "observes", KafkaTarget().observes)
     store = tmp_path / "store"
     planted = ("--mutant", "hw-follows-leader-leo")
     code = call(["run", SCENARIO, *RUN, *planted, "--runtime", "local", "--store", str(store)])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.checkers import CHECKERS
+from nemesis.checkers import judged_by_default
 from nemesis.faults import plan as plans
 from nemesis.history.run_directory import RunDirectory
 from tests.e2e.command import SCENARIO, events, latest, nemesis
@@ -50,7 +50,9 @@ def test_the_main_job_is_valid_and_judged_alike_by_both_engines(
     assert {event["effect"] for event in applied} == {"measured"}
 
     outcome = json.loads(run.results_file.read_text())
-    assert {result["property"] for result in outcome["results"]} >= set(CHECKERS)
+    assert {result["property"] for result in outcome["results"]} >= set(
+        judged_by_default(info.observes)
+    )
     again = nemesis(tmp_path, "check", str(run.path), "--engine", "inline", "--json")
     assert again.returncode == 0, again.stdout + again.stderr
     inline = json.loads(again.stdout)["outcome"]
