@@ -21,6 +21,7 @@
 * ``traced_trigger``   any traced event as the trigger of a planned fault
 * ``conductor``   carries a plan out and writes intent, effect and heal into the history
 * ``cluster_view``  the cluster as the harness sees it; ``zookeeper_view``, ``quorum_view``  by ZooKeeper, by KRaft
+* ``direct_client`` a client of the harness at one broker, past every link rule
 * ``availability``  which runtime can do which fault; ``pages`` generates the tables of ``docs/faults.md``
 
 ``docs/adding.md`` says how to add a fault.

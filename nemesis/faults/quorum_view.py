@@ -17,6 +17,7 @@ from random import Random
 from typing import Final, TypeVar
 
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
+from nemesis.faults.direct_client import direct_client
 from nemesis.interfaces.cluster import Cluster
 from nemesis.support.errors import HarnessError
 from nemesis.workloads.kafka.client import KafkaClient
@@ -116,21 +117,13 @@ class QuorumView:
         question: Callable[[KafkaClient, tuple[str, int]], Awaitable[_T]],
     ) -> _T | None:
         """Return the answer of a node at one of its listeners; None when it does not answer, or refuses."""
-        address = self._cluster.direct_address(listener)
-        server = (address.host, address.port)
-        client = KafkaClient(
-            [server],
-            client_id=CLIENT_ID,
-            source_host=self._cluster.direct_source(node),
-            rng=Random(self._rng.getrandbits(64)),
-            codec=self._cluster.codec,
-        )
-        try:
-            return await question(client, server)
-        except KafkaError:
-            return None
-        finally:
-            client.close()
+        with direct_client(
+            self._cluster, node, client_id=CLIENT_ID, rng=self._rng, listener=listener
+        ) as (client, server):
+            try:
+                return await question(client, server)
+            except KafkaError:
+                return None
 
 
 def newest(claims: Iterable[QuorumLeader]) -> QuorumLeader | None:

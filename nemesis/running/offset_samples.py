@@ -21,6 +21,7 @@ from random import Random
 from typing import Final, Protocol
 from uuid import UUID
 
+from nemesis.faults.direct_client import direct_client
 from nemesis.faults.selectors import id_of
 from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.history.events import Kind
@@ -152,22 +153,14 @@ class OffsetSamples:
     async def _ask_broker(
         self, question: _Question, node: str, leader_epochs: Epochs
     ) -> dict[TopicPartition, int | str]:
-        address = self._runtime.cluster.direct_address(node)
-        client = KafkaClient(
-            [(address.host, address.port)],
-            client_id=_CLIENT_ID,
-            source_host=self._runtime.cluster.direct_source(node),
-            rng=Random(self._rng.getrandbits(64)),
-            codec=self._runtime.cluster.codec,
-        )
-        try:
-            return await question(
-                client, (address.host, address.port), leader_epochs, timeout_s=REQUEST_TIMEOUT_S
-            )
-        except KafkaError:
-            return {}
-        finally:
-            client.close()
+        with direct_client(self._runtime.cluster, node, client_id=_CLIENT_ID, rng=self._rng) as (
+            client,
+            address,
+        ):
+            try:
+                return await question(client, address, leader_epochs, timeout_s=REQUEST_TIMEOUT_S)
+            except KafkaError:
+                return {}
 
     def _record(self, node: int, tp: TopicPartition, leads: Leadership, **offset: int) -> None:
         topic, partition = tp

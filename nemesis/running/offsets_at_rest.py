@@ -19,13 +19,13 @@ from typing import Final
 
 from nemesis.checkers.liveness.rest_bound import rest_bound_ms
 from nemesis.faults.cluster_view import ClusterView, PartitionState
+from nemesis.faults.direct_client import direct_client
 from nemesis.faults.selectors import id_of
 from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.runtime import Runtime
 from nemesis.running.lateness import REPORT_INTERVAL_S
 from nemesis.support.errors import HarnessError
-from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.replica_offsets import Answers, ReplicaOffsets, ask_replicas
 
 REQUEST_TIMEOUT_S: Final = 2.0
@@ -153,20 +153,11 @@ class OffsetsAtRest:
     async def _ask(self, node: str, leader_epochs: dict[TopicPartition, int]) -> Answers:
         if not leader_epochs:
             return {}
-        address = self._runtime.cluster.direct_address(node)
-        client = KafkaClient(
-            [(address.host, address.port)],
-            client_id=_CLIENT_ID,
-            source_host=self._runtime.cluster.direct_source(node),
-            rng=Random(self._rng.getrandbits(64)),
-            codec=self._runtime.cluster.codec,
-        )
-        try:
-            return await ask_replicas(
-                client, (address.host, address.port), leader_epochs, timeout_s=REQUEST_TIMEOUT_S
-            )
-        finally:
-            client.close()
+        with direct_client(self._runtime.cluster, node, client_id=_CLIENT_ID, rng=self._rng) as (
+            client,
+            address,
+        ):
+            return await ask_replicas(client, address, leader_epochs, timeout_s=REQUEST_TIMEOUT_S)
 
     def _record(self, looks: Looks) -> None:
         for (topic, partition), look in sorted(looks.items()):
