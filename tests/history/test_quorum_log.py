@@ -171,8 +171,9 @@ def test_a_torn_end_is_left_out_and_damage_before_it_is_a_problem(
     assert "is damaged at byte" in problem
 
 
-def test_without_a_majority_nothing_is_committed(log: QuorumLog) -> None:
-    agreed = committed([log], 3)
+@pytest.mark.parametrize("empty", [0, 2], ids=["missing", "empty"])
+def test_without_a_majority_nothing_is_committed(log: QuorumLog, empty: int) -> None:
+    agreed = committed([log, *[QuorumLog(())] * empty], 3)
     assert agreed.batches == ()
     assert agreed.problems == (
         "the metadata logs of 1 voters have records: expected a majority of 3",

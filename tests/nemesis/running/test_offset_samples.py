@@ -17,8 +17,9 @@ from nemesis.history.recorder import Recorder
 from nemesis.running import offset_samples
 from nemesis.running.offset_samples import ABSENT, OffsetSamples
 from nemesis.support.errors import HarnessError
-from tests.nemesis.running.test_offsets_at_rest import TP, TwoBrokers
+from tests.nemesis.running.two_brokers import TwoBrokers
 
+TP = ("orders", 0)
 STATE = PartitionState(1, 3, isr=(1, 2), replicas=(1, 2), topic_id=UUID(int=7))
 MARK, END = 5, 6
 Observation = tuple[PartitionState, int] | HarnessError

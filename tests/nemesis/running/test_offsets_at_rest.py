@@ -15,8 +15,8 @@ from nemesis.history.recorder import Recorder
 from nemesis.running import offsets_at_rest
 from nemesis.running.offsets_at_rest import CHANGED, OffsetsAtRest, PartitionLook
 from nemesis.support.errors import HarnessError
-from nemesis.workloads.kafka import codec as wire_format
 from nemesis.workloads.kafka.replica_offsets import Answers, ReplicaOffsets
+from tests.nemesis.running.two_brokers import TwoBrokers
 
 TP = ("orders", 0)
 STATE = PartitionState(1, 3, isr=(1, 2), replicas=(1, 2), topic_id=UUID(int=7))
@@ -27,29 +27,6 @@ SETTINGS = {
 }
 AGREED = ReplicaOffsets(0, 5, 5)
 BEHIND = ReplicaOffsets(0, 4, 5)
-
-
-class Address:
-    host, port = "127.0.0.1", 1
-
-
-class TwoBrokers:
-    """A runtime of which only names and addresses are used."""
-
-    brokers = ("broker-1", "broker-2")
-    codec = wire_format
-
-    @property
-    def cluster(self) -> TwoBrokers:
-        return self
-
-    def direct_address(self, node: str) -> Address:
-        del node
-        return Address()
-
-    def direct_source(self, node: str) -> str:
-        del node
-        return "127.0.0.1"
 
 
 class View:
