@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from nemesis.history.run_directory import RunDirectory
-from nemesis.support.errors import MissingRequirement
-from nemesis.targets.kafka.installation import fetch
-from nemesis.targets.kafka.releases import DEFAULT_VERSION
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
+from tests.e2e.kafka_jars import require_jars
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600, func_only=True), needs_docker]
 
@@ -24,10 +22,7 @@ KAFKA = ("--target", "kafka", "--runtime", "docker")
 def _image() -> None:
     """The image, and Kafka's jars, or a reason why they cannot be had here."""
     build_image()
-    try:
-        fetch(DEFAULT_VERSION, print)
-    except MissingRequirement as error:
-        pytest.skip(str(error))
+    require_jars()
 
 
 def test_kafka_in_containers_is_valid_under_faults_and_leaves_nothing(tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ from crc32c import crc32c
 from nemesis.history.quorum_events import QuorumEvents
 from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS, committed, read_quorum_log
 from nemesis.history.run_directory import RunDirectory
-from nemesis.support.errors import MissingRequirement
-from nemesis.targets.kafka.installation import fetch
 from tests.e2e.command import SCENARIO, events, latest, nemesis
+from tests.e2e.kafka_jars import require_jars
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -30,10 +29,7 @@ STRANGER: Final = 9
 @pytest.fixture(autouse=True, scope="module")
 def _jars() -> None:
     """Kafka's jars, or a reason why they cannot be had here."""
-    try:
-        fetch(VERSION, print)
-    except MissingRequirement as error:
-        pytest.skip(str(error))
+    require_jars(VERSION)
 
 
 def test_what_needs_zookeeper_is_refused_before_the_run(tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from nemesis.history.run_directory import RunDirectory
-from nemesis.support.errors import MissingRequirement
-from nemesis.targets.kafka.installation import fetch
 from nemesis.targets.kafka.releases import DEFAULT_VERSION
 from tests.e2e.command import SCENARIO, events, latest, nemesis
+from tests.e2e.kafka_jars import require_jars
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -22,10 +21,7 @@ KAFKA = ("--target", "kafka", "--runtime", "local")
 @pytest.fixture(autouse=True, scope="module")
 def _jars() -> None:
     """Kafka's jars, or a reason why they cannot be had here."""
-    try:
-        fetch(DEFAULT_VERSION, print)
-    except MissingRequirement as error:
-        pytest.skip(str(error))
+    require_jars()
 
 
 def test_kafka_under_faults_is_valid_and_its_run_is_stored(tmp_path: Path) -> None:

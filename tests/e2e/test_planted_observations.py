@@ -25,10 +25,8 @@ from nemesis.running.run import Run
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.local.lifecycle import LocalLifecycle
 from nemesis.runtimes.local.nodes import LocalNodes
-from nemesis.support.errors import MissingRequirement
-from nemesis.targets.kafka.installation import fetch
-from nemesis.targets.kafka.releases import DEFAULT_VERSION
 from tests.e2e.command import SCENARIO
+from tests.e2e.kafka_jars import require_jars
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -116,10 +114,7 @@ def rewrite(segments: Sequence[Path], change: Callable[[Batches], Batches]) -> N
 @pytest.fixture(scope="module")
 def worked_on(tmp_path_factory: pytest.TempPathFactory) -> tuple[Hand, Outcome]:
     """Run the cluster once, and do all of it."""
-    try:
-        fetch(DEFAULT_VERSION, print)
-    except MissingRequirement as error:
-        pytest.skip(str(error))
+    require_jars()
     options = RunOptions(
         scenario=SCENARIO,
         store=tmp_path_factory.mktemp("store"),
