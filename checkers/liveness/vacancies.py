@@ -105,15 +105,22 @@ class Vacancies(EventListCheck):
         elections = sum(znodes.is_election(event) for _, event in znodes.epoch_changes(rows))
         able, clues = candidates.candidates(rows), Clues(rows, bound * _MS)
         findings: list[Finding] = []
-        longest = 0
+        longest = vacancies = judged = 0
         for vacancy in _vacancies(rows):
+            vacancies += 1
             if any(vacancy.contains(zxid) for zxid in clues.won):
                 continue
             wait = _longest_wait(vacancy, clues, able)
             if wait is not None:
+                judged += 1
                 longest = max(longest, wait.until - wait.since)
                 findings += _findings(rows, vacancy, wait, bound)
-        numbers = {"bound_ms": float(bound), "longest_wait_ms": longest / _MS}
+        numbers = {
+            "bound_ms": float(bound),
+            "longest_wait_ms": longest / _MS,
+            "vacancies": float(vacancies),
+            "judged": float(judged),
+        }
         return conclude(
             CONTROLLER_ELECTED_IN_TIME, checked=elections, findings=findings, numbers=numbers
         )
