@@ -13,10 +13,15 @@ from typing import Final, Generic, Protocol, Self, TypeVar
 
 from nemesis.interfaces.errors import NodeExited, RuntimeFailure
 from nemesis.interfaces.links import Address
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.membership import Membership
 from nemesis.runtimes.probes import probe_broker, probe_zookeeper
 from nemesis.workloads.kafka import codec as wire_format
 from nemesis.workloads.kafka.codec import Codec
+
+CONTROLLER: Final = "controller-"
+"""How the names of KRaft controllers begin."""
+NO_ZOOKEEPER: Final = Unsupported("the cluster runs with KRaft and has no ZooKeeper")
 
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
@@ -70,6 +75,12 @@ class RealCluster(Generic[A]):
     @property
     def clients(self) -> list[str]:
         return list(self.names.clients)
+
+    def broker_with(self, node: str) -> str | None:
+        """Return the broker on whose node the KRaft controller of this name is; None for a name of another kind."""
+        if not node.startswith(CONTROLLER):
+            return None
+        return f"broker-{node.removeprefix(CONTROLLER)}"
 
     def client_host(self, client: str) -> str:
         if client not in self.names.clients:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, Self
@@ -71,6 +71,13 @@ def broker_id_of(node: str) -> int:
 def control_plane(address: Address) -> Address:
     """Return where a broker of this address listens to its controller, if it does so apart, or as a controller."""
     return Address(address.host, address.port + CONTROL_PLANE_PORT_OFFSET)
+
+
+def voters(
+    brokers: Iterable[str], advertised: Callable[[str], Address]
+) -> tuple[tuple[int, Address], ...]:
+    """Return the ids of these brokers, all of them controllers, and where each is found as such."""
+    return tuple((broker_id_of(node), control_plane(advertised(node))) for node in brokers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nemesis.history.quorum_log import committed, read_quorum_log
 from nemesis.history.run_directory import RunDirectory
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
@@ -16,6 +17,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600, func_only=True), needs_d
 
 FAULTS = "partition,kill-controller,expire-session,reset-connections"
 KAFKA = ("--target", "kafka", "--runtime", "docker")
+KRAFT_VERSION = "4.1.1"
+VOTERS = 3
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,3 +48,37 @@ def test_kafka_in_containers_is_valid_under_faults_and_leaves_nothing(tmp_path: 
     for number in (1, 2, 3):
         log = (run.logs / f"broker-{number}.log").read_text(encoding="utf-8")
         assert "kafka.server.KafkaServer" in log
+
+
+def test_a_kraft_quorum_in_containers_is_valid_under_faults_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    require_jars(KRAFT_VERSION)
+    asked = (*KAFKA, "--kafka-version", KRAFT_VERSION)
+    arguments = ("--seed", "3", "--time-limit", "30", "--faults", FAULTS, "--engine", "inline")
+    ran = nemesis(tmp_path, "run", SCENARIO, *asked, *arguments, timeout_s=500)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+    run = RunDirectory.open(latest(tmp_path))
+    assert things(run_id_of(run.path)) == []
+    assert "zookeeper-" not in (run.path / "compose.yaml").read_text()
+    assert not list(run.zookeeper.glob("*"))
+    applied = [event for event in events(run.path, "nemesis") if event["kind"] == "fault-applied"]
+    assert applied
+    assert {event["effect"] for event in applied} == {"measured"}
+    log = committed([read_quorum_log(voter) for voter in sorted(run.quorum.glob("*"))], VOTERS)
+    assert log.problems == ()
+    assert log.batches
+    outcome = json.loads(run.results_file.read_text())
+    checked = {result["property"]: result["checked"] for result in outcome["results"]}
+    for judged in ("final-logs", "lost-write", "leader-from-isr"):
+        assert checked[judged] > 0, judged
+
+
+def test_faults_of_zookeeper_are_refused_in_a_kraft_quorum_in_containers(tmp_path: Path) -> None:
+    asked = (*KAFKA, "--kafka-version", KRAFT_VERSION, "--faults", "kill-zookeeper,delay-control")
+    refused = nemesis(tmp_path, "run", SCENARIO, *asked)
+    assert refused.returncode == 254
+    assert "kill-zookeeper" in refused.stderr
+    assert "(the cluster runs with KRaft and has no ZooKeeper)" in refused.stderr
+    assert not (tmp_path / "store").exists()

@@ -35,10 +35,14 @@ class DockerAddresses:
     """Which node has which address in one subnet."""
 
     def __init__(self, subnet: IPv4Network, *, brokers: int, zookeepers: int, clients: int) -> None:
-        """Raises ``UsageError`` when a count is not positive or does not fit."""
+        """Raises ``UsageError`` when a count is not positive or does not fit. ``zookeepers`` may be 0."""
         self.subnet = subnet
         self.brokers = node_names("broker", brokers, limit=HOSTS_PER_ROLE["broker"])
-        self.zookeepers = node_names("zookeeper", zookeepers, limit=HOSTS_PER_ROLE["zookeeper"])
+        self.zookeepers = (
+            node_names("zookeeper", zookeepers, limit=HOSTS_PER_ROLE["zookeeper"])
+            if zookeepers
+            else []
+        )
         self.clients = node_names("client", clients, limit=HOSTS_PER_ROLE["client"])
         self.gateway = str(subnet[GATEWAY])
         self._hosts = {
@@ -84,8 +88,8 @@ class DockerAddresses:
         return Address(self._hosts[node], port)
 
     def zookeeper_connect(self, *, first: int = 0) -> str:
-        """Return the connect string of the ensemble, begun at some member."""
-        start = first % len(self.zookeepers)
+        """Return the connect string of the ensemble, begun at some member; empty without an ensemble."""
+        start = first % max(1, len(self.zookeepers))
         members = self.zookeepers[start:] + self.zookeepers[:start]
         return ",".join(str(self.address(member)) for member in members)
 

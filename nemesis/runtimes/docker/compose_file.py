@@ -66,11 +66,13 @@ def effective(
     brokers: Mapping[str, Mapping[str, object]],
     programs: Mapping[str, BrokerProgram] | None = None,
     tick_time_ms: int = 500,
+    has_zookeeper: bool = True,
 ) -> Compose:
     """Return the whole cluster of a run, nothing left open.
 
     ``subnet`` is a /24. ``hosts`` has the brokers' addresses, ``brokers`` their whole properties, both by node.
-    ``programs`` has what starts a broker, by node, when it is not what the template says.
+    ``programs`` has what starts a broker, by node, when it is not what the template says. Without ``has_zookeeper`` the
+    ensemble is left out: brokers are the controllers of a KRaft quorum then.
     """
     variables = {
         "RUN": run_id,
@@ -81,6 +83,11 @@ def effective(
     services, volumes = dict(template["services"]), dict(template["volumes"])
     broker_service, broker_volume = services.pop("broker"), volumes.pop("broker-1")
     broker_disk = volumes.pop(disk_volume("broker-1"))
+    if not has_zookeeper:
+        broker_service = {k: v for k, v in broker_service.items() if k != "depends_on"}
+        services, volumes = (
+            {k: v for k, v in part.items() if k not in ZOOKEEPERS} for part in (services, volumes)
+        )
     services, volumes = fill_in(services, variables), fill_in(volumes, variables)
     for node, properties in brokers.items():
         own = {"BROKER": node.removeprefix("broker-"), "BROKER_HOST": hosts[node], **variables}

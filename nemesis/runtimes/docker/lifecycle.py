@@ -18,6 +18,7 @@ from nemesis.runtimes.docker.engine_calls import EngineRefused, together
 from nemesis.runtimes.docker.nodes import DockerNodes
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.packet_rules import PacketRules
+from nemesis.runtimes.metadata_logs import copy_metadata_log
 from nemesis.support.errors import MissingRequirement
 from nemesis.support.journal import Journal
 
@@ -100,7 +101,15 @@ class DockerLifecycle:
         return await asyncio.to_thread(lambda: list(read_logs(RealDisk(), [log_dir])))
 
     async def collect(self) -> None:
-        """All records were copied before the containers went; raises ``RuntimeFailure`` when one was not."""
+        """All records were copied before the containers went; raises ``RuntimeFailure`` when one was not.
+
+        The metadata logs of a KRaft quorum came with the logs of the brokers; they are copied to ``raw/quorum/``.
+        """
+        nodes = self._nodes
+        for node in () if nodes.zookeepers else nodes.brokers:
+            if node not in self._not_copied.data:
+                log_dir = logs_at_home(nodes.run_directory, node)
+                await asyncio.to_thread(copy_metadata_log, log_dir, nodes.run_directory, node)
         if self._not_copied.records:
             raise RuntimeFailure("; ".join(self._not_copied.records))
 

@@ -25,7 +25,13 @@ from nemesis.runtimes.docker.packets.rules import PacketNode
 from nemesis.runtimes.real_cluster import RealCluster, until_it_answers
 from nemesis.support.errors import UsageError
 from nemesis.support.runtime_names import LOCAL
-from nemesis.targets.base import BrokerEndpoint, seed_of_broker
+from nemesis.targets.base import (
+    BrokerEndpoint,
+    control_plane,
+    seed_of_broker,
+    uses_zookeeper,
+    voters,
+)
 
 RUN_ID_DIGITS = 10
 NOWHERE = IPv4Network(next(TEST_NETWORKS.subnets(new_prefix=24)))
@@ -50,7 +56,7 @@ class DockerNodes(RealCluster[DockerAddresses]):
         names = DockerAddresses(
             NOWHERE,
             brokers=config.broker_count,
-            zookeepers=len(compose_file.ZOOKEEPERS),
+            zookeepers=len(compose_file.ZOOKEEPERS) if uses_zookeeper(config.chosen_target) else 0,
             clients=config.client_count,
         )
         super().__init__(names, broker_limit=HOSTS_PER_ROLE["broker"])
@@ -70,6 +76,8 @@ class DockerNodes(RealCluster[DockerAddresses]):
 
     def direct_address(self, node: str) -> Address:
         """The same: the caller's address decides which rules apply."""
+        if (broker := self.broker_with(node)) is not None:
+            return control_plane(self.address(broker))
         return self.address(node)
 
     def direct_source(self, node: str) -> str:
@@ -146,6 +154,7 @@ class DockerNodes(RealCluster[DockerAddresses]):
             brokers={broker: self._properties(broker, addresses) for broker in addresses.brokers},
             programs=programs,
             tick_time_ms=self.config.zookeeper_tick_time_ms,
+            has_zookeeper=bool(addresses.zookeepers),
         )
 
     def _properties(self, broker: str, addresses: DockerAddresses) -> dict[str, object]:
@@ -160,6 +169,7 @@ class DockerNodes(RealCluster[DockerAddresses]):
             log_dirs=(Path(compose_file.DATA_DIRECTORY),),
             trace_file=Path(compose_file.TRACE_FILE) if self.config.tracing else None,
             seed=seed_of_broker(self.config.seed, number),
+            voters=() if addresses.zookeepers else voters(addresses.brokers, addresses.address),
         )
         return self._target.broker_properties(endpoint, self.config.broker_properties)
 

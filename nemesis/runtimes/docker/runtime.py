@@ -12,6 +12,7 @@ from typing import Final
 
 from nemesis.interfaces.clocks import Clocks
 from nemesis.interfaces.disks import Disks, LogDirs, LogTails
+from nemesis.interfaces.ensemble import Ensemble
 from nemesis.interfaces.network import StrayLinks
 from nemesis.interfaces.packets import Packets
 from nemesis.interfaces.traces import Traces
@@ -27,6 +28,7 @@ from nemesis.runtimes.docker.nodes import DockerNodes
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.processes import NO_TRACES, DockerProcesses
+from nemesis.runtimes.real_cluster import NO_ZOOKEEPER
 
 UNSUPPORTED: Final[Mapping[type, Unsupported]] = MappingProxyType(
     {LogTails: NO_LOG_TAILS, LogDirs: ONE_DISK, StrayLinks: NO_STRAYS, Traces: NO_TRACES}
@@ -56,5 +58,7 @@ class DockerRuntime:
         self.clocks: Clocks | Unsupported = self.cluster.clocks.unsupported or NodeClocks(
             self.cluster.clocks, self.cluster.pid
         )
-        self.ensemble = DockerEnsemble(self.cluster)
+        self.ensemble: Ensemble | Unsupported = (
+            DockerEnsemble(self.cluster) if self.cluster.zookeepers else NO_ZOOKEEPER
+        )
         self.packets: Packets | Unsupported = missing.get(Packets) or DockerPackets(self.cluster)

@@ -9,7 +9,6 @@ from nemesis.runtimes.kazoo_admin import KazooAdmin
 from nemesis.runtimes.local.nodes import LocalNodes
 
 ONE_SERVER: Final = Unsupported("it has one ZooKeeper server")
-NO_ZOOKEEPER: Final = Unsupported("the cluster runs with KRaft and has no ZooKeeper")
 
 
 class LocalEnsemble:

@@ -10,7 +10,6 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS
 from nemesis.history.stored_logs import StoredLog, read_logs
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.reference.adapters.disk import RealDisk
@@ -19,6 +18,7 @@ from nemesis.runtimes.local.links import Links
 from nemesis.runtimes.local.node_process import TERM_GRACE_S
 from nemesis.runtimes.local.nodes import LocalNodes
 from nemesis.runtimes.local.zookeeper_server import data_directory
+from nemesis.runtimes.metadata_logs import copy_metadata_log
 from nemesis.support.journal import Journal
 
 
@@ -99,7 +99,8 @@ class LocalLifecycle:
         """
         if not self._nodes.zookeepers:
             for node in self._nodes.membership.ever:
-                await asyncio.to_thread(self._copy_metadata_log, node)
+                log_dir = self._nodes.log_dirs(node)[0]
+                await asyncio.to_thread(copy_metadata_log, log_dir, self._nodes.run_directory, node)
         for node in self._nodes.zookeepers:
             await asyncio.to_thread(
                 _copy_transaction_logs,
@@ -107,13 +108,6 @@ class LocalLifecycle:
                 self._nodes.run_directory,
                 node,
             )
-
-    def _copy_metadata_log(self, node: str) -> None:
-        source = self._nodes.log_dirs(node)[0] / METADATA_LOG
-        target = self._nodes.run_directory / "raw" / "quorum" / node
-        target.mkdir(parents=True, exist_ok=True)
-        for log in sorted(source.glob(SEGMENTS)):
-            shutil.copy2(log, target / log.name)
 
 
 def _copy_transaction_logs(data: Path, run_directory: Path, node: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from nemesis.interfaces.brokers import SteadyStart
 from nemesis.interfaces.errors import RuntimeFailure
@@ -18,10 +17,7 @@ from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.runtimes.local.zookeeper_server import zookeeper_process
 from nemesis.runtimes.real_cluster import RealCluster, until_it_answers
 from nemesis.support.journal import Journal
-from nemesis.targets.base import BrokerEndpoint, broker_id_of, control_plane, uses_zookeeper
-
-CONTROLLER: Final = "controller-"
-"""How the names of KRaft controllers begin."""
+from nemesis.targets.base import BrokerEndpoint, control_plane, uses_zookeeper, voters
 
 
 class LocalNodes(RealCluster[AddressPlan]):
@@ -52,8 +48,8 @@ class LocalNodes(RealCluster[AddressPlan]):
         return self.addresses.advertised(self.known(node))
 
     def direct_address(self, node: str) -> Address:
-        if node.startswith(CONTROLLER):
-            return control_plane(self.direct_address(f"broker-{node.removeprefix(CONTROLLER)}"))
+        if (broker := self.broker_with(node)) is not None:
+            return control_plane(self.direct_address(broker))
         return self.addresses.direct(self.known(node))
 
     def direct_source(self, node: str) -> str:
@@ -145,12 +141,5 @@ class LocalNodes(RealCluster[AddressPlan]):
             seed=self.config.seed,
             tracing=self.config.tracing,
             log_dirs=self.config.log_dirs,
-            voters=() if plan.zookeepers else _voters(plan),
+            voters=() if plan.zookeepers else voters(plan.brokers, plan.advertised),
         )
-
-
-def _voters(plan: AddressPlan) -> tuple[tuple[int, Address], ...]:
-    """Return the ids of the brokers, all of them controllers, and where they are found as such."""
-    return tuple(
-        (broker_id_of(node), control_plane(plan.advertised(node))) for node in plan.brokers
-    )

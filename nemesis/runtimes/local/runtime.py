@@ -20,11 +20,12 @@ from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.clock_control.wall_clocks import NodeClocks
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local.disks import LocalBrokerDisks
-from nemesis.runtimes.local.ensemble import NO_ZOOKEEPER, ONE_SERVER, LocalEnsemble
+from nemesis.runtimes.local.ensemble import ONE_SERVER, LocalEnsemble
 from nemesis.runtimes.local.lifecycle import LocalLifecycle
 from nemesis.runtimes.local.network import NO_BANDWIDTH, NO_DELAYS, NO_RESETS, LocalNetwork
 from nemesis.runtimes.local.nodes import LocalNodes
 from nemesis.runtimes.local.processes import LocalProcesses
+from nemesis.runtimes.real_cluster import NO_ZOOKEEPER
 
 NO_PACKETS: Final = Unsupported("its links carry streams of bytes, not packets")
 UNSUPPORTED: Final[Mapping[type, Unsupported]] = MappingProxyType(

@@ -10,7 +10,6 @@ from typing import Final, Self
 from nemesis.history.sources import ALL_SOURCES, EventSource
 from nemesis.interfaces.brokers import (
     BrokerEpochs,
-    Containers,
     DiskCommands,
     PlantedBugs,
     SteadyStart,
@@ -47,7 +46,6 @@ NO_STEADY_START: Final = Unsupported(
 )
 FIXED_VOTERS: Final = Unsupported("the voters of the KRaft quorum are fixed")
 NO_EPOCHS: Final = Unsupported("KRaft brokers do not report in which epoch they are registered")
-NO_CONTAINERS: Final = Unsupported("a KRaft quorum runs on this machine only")
 NO_BUGS: Final = Unsupported("bugs are planted in the reference only")
 
 
@@ -131,7 +129,6 @@ class KafkaTarget:
             **missing,
             BrokerMembership: FIXED_VOTERS,
             BrokerEpochs: NO_EPOCHS,
-            Containers: NO_CONTAINERS,
         }
 
     def broker_program(

@@ -241,9 +241,3 @@ def test_a_fault_of_zookeeper_that_is_asked_of_a_kraft_cluster_is_refused(tmp_pa
         UsageError, match="cuts nothing in a cluster of 3 brokers without ZooKeeper"
     ):
         prepare(asked)
-
-
-def test_a_kraft_cluster_runs_on_this_machine_only(tmp_path: Path) -> None:
-    asked = replace(options(tmp_path), target="kafka", target_options=KRAFT, runtime="docker")
-    with pytest.raises(UsageError, match="a KRaft quorum runs on this machine only"):
-        prepare(asked)

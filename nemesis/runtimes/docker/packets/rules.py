@@ -25,6 +25,7 @@ from nemesis.interfaces.impairment import Impairment
 from nemesis.interfaces.links import Link
 from nemesis.runtimes.docker.packets.netlink import MARK
 from nemesis.runtimes.docker.packets.shaping import MAX_API_VERSION, MAX_FRAME_BYTES, Shape
+from nemesis.targets.base import CONTROL_PLANE_PORT_OFFSET
 
 PREFIX = "nemesis:"
 MAX_NODES = 2**15
@@ -53,7 +54,10 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PacketNode:
-    """Where a node is. ``port``: where a broker listens; the rules for API keys need it."""
+    """Where a node is. ``port``: where a broker listens; the rules for API keys need it.
+
+    A broker listens to its controller, or as a controller, at the next port.
+    """
 
     host: str
     is_container: bool
@@ -139,7 +143,7 @@ def queue_of(link: Link, nodes: Mapping[str, PacketNode]) -> int:
 def rules_at(node: str, nodes: Mapping[str, PacketNode], in_force: InForce) -> list[str]:
     """Return all rules of one namespace, each as ``iptables-restore`` reads it."""
     rules = [f"-A {chain} -m mark --mark {MARK:#x} -j RETURN" for chain in Chain]
-    for link, chain in links_at(node, nodes):
+    for link, chain in _ruled_at(node, nodes, in_force):
         rules += [f"-A {chain} {rule}" for rule in _rules_of(link, nodes, in_force)]
     return rules
 
@@ -148,9 +152,21 @@ def queues_at(node: str, nodes: Mapping[str, PacketNode], in_force: InForce) -> 
     """Return what the packet handler is to do in this namespace, by queue."""
     return {
         queue_of(link, nodes): replace(shape, is_resent=chain is Chain.OUT)
-        for link, chain in links_at(node, nodes)
+        for link, chain in _ruled_at(node, nodes, in_force)
         if (shape := in_force.shape(link)) is not None
     }
+
+
+def _ruled_at(
+    node: str, nodes: Mapping[str, PacketNode], in_force: InForce
+) -> list[tuple[Link, Chain]]:
+    """Return the links with rules in this namespace: that to the node itself, too, if requests on it were ever held.
+
+    A KRaft node sends requests to its own controller.
+    """
+    own = Link(node, node)
+    is_held = nodes[node].is_container and bool(in_force.narrowed(own))
+    return [*links_at(node, nodes), *([(own, Chain.IN)] if is_held else [])]
 
 
 _COUNTED = re.compile(
@@ -190,9 +206,12 @@ def _rules_of(link: Link, nodes: Mapping[str, PacketNode], in_force: InForce) ->
 
 
 def _key_rules(link: Link, match: str, port: int | None, in_force: InForce) -> list[str]:
+    if port is None:
+        return []
     rules = []
+    ports = f"{port}:{port + CONTROL_PLANE_PORT_OFFSET}"
     for key, narrow in sorted(in_force.narrowed(link).items()):
-        frame = f"{match} -p tcp --dport {port} -m u32 --u32 {api_key_match(key)}"
+        frame = f"{match} -p tcp --dport {ports} -m u32 --u32 {api_key_match(key)}"
         if narrow in in_force.cut:
             rules.append(_rule(frame, narrow, Role.HELD, "-j DROP"))
         else:

@@ -50,6 +50,13 @@ def test_each_broker_may_begin_at_another_member() -> None:
     assert second == "198.18.7.12:2181,198.18.7.13:2181,198.18.7.11:2181"
 
 
+def test_a_cluster_may_have_no_ensemble() -> None:
+    plan = DockerAddresses(SUBNET, brokers=1, zookeepers=0, clients=1)
+    assert list(plan.hosts) == ["broker-1", "client-1"]
+    assert plan.zookeeper_connect() == plan.zookeeper_connect(first=2) == ""
+    assert plan.within(SUBNET).hosts == plan.hosts
+
+
 def test_the_same_nodes_in_another_subnet() -> None:
     plan = DockerAddresses(SUBNET, brokers=2, zookeepers=3, clients=2)
     moved = plan.within(IPv4Network("198.19.0.0/24"))

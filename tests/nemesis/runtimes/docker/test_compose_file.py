@@ -24,6 +24,8 @@ NODES = [*compose_file.ZOOKEEPERS, *BROKERS]
 def cluster(
     program: BrokerProgram | None = None,
     brokers: Mapping[str, Mapping[str, object]] = BROKERS,
+    *,
+    has_zookeeper: bool = True,
 ) -> Compose:
     return compose_file.effective(
         compose_file.read_template(),
@@ -34,6 +36,7 @@ def cluster(
         brokers=brokers,
         programs=None if program is None else dict.fromkeys(brokers, program),
         tick_time_ms=250,
+        has_zookeeper=has_zookeeper,
     )
 
 
@@ -63,6 +66,14 @@ def test_every_node_has_a_name_an_address_a_volume_and_labels_of_its_own() -> No
     network = compose["networks"]["cluster"]
     assert network["ipam"]["config"] == [{"subnet": str(SUBNET), "gateway": "198.18.7.1"}]
     assert network["labels"] == {"nemesis.running.run": "0a1b"}
+
+
+def test_a_cluster_with_kraft_has_no_zookeeper_and_waits_for_none() -> None:
+    compose = cluster(has_zookeeper=False)
+    assert list(compose["services"]) == list(BROKERS)
+    assert sorted(compose["volumes"]) == sorted([*BROKERS, *map(compose_file.disk_volume, BROKERS)])
+    assert not [node for node, service in compose["services"].items() if "depends_on" in service]
+    assert "zookeeper" not in str(compose)
 
 
 def test_the_nodes_are_configured_by_the_file_alone() -> None:

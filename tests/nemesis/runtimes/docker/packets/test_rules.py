@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from nemesis.interfaces.impairment import Impairment
@@ -80,9 +82,18 @@ def test_a_packet_meets_cut_loss_counter_and_handler_in_this_order() -> None:
 def test_requests_of_a_key_are_told_by_the_start_of_the_payload() -> None:
     _, fetch, _ = ["", *of_link("broker-2", TO_2, InForce(cut={FETCH}, keys={FETCH}))]
     assert (
-        '-p tcp --dport 9092 -m u32 --u32 "0>>22&0x3C@12>>26&0x3C@0=0:0xffffff'
+        '-p tcp --dport 9092:9093 -m u32 --u32 "0>>22&0x3C@12>>26&0x3C@0=0:0xffffff'
         '&&0>>22&0x3C@12>>26&0x3C@4=0x10000:0x10020"' in fetch
     )
+
+
+def test_requests_of_a_node_to_itself_have_rules_once_they_were_held() -> None:
+    own = Link("broker-2", "broker-2", api_key=63)
+    assert not of_link("broker-2", replace(own, api_key=None), InForce(cut={FETCH}, keys={FETCH}))
+    held, whole = of_link("broker-2", replace(own, api_key=None), InForce(cut={own}, keys={own}))
+    assert held.startswith("-A NEMESIS-IN -s 10.1.0.22 -p tcp --dport 9092:9093 ")
+    assert '"nemesis:broker-2>broker-2/63:held"' in held
+    assert " -j " not in whole
 
 
 def test_after_a_cut_of_a_key_its_requests_are_counted_on() -> None:
