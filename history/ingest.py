@@ -75,7 +75,9 @@ def _write_files(draft: Path, sources: RawSources, tasks: SparkContext | None) -
     """Write the events and the manifest into a directory."""
     run = sources.run
     info = run.read_info()
-    pieces = pieces_of(sources.lines, sources.members, sources.voters, info.brokers)
+    pieces = pieces_of(
+        sources.lines, sources.members, sources.voters, info.controllers or info.brokers
+    )
     parsed = run_all(tasks, partial(parse, draft / "parsed", info.events_format), pieces)
     buckets = buckets_of(parsed)
     run_all(tasks, partial(write_bucket, draft), buckets)

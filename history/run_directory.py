@@ -58,6 +58,8 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     """Of a planted bug from a file: ``path``, as the user wrote it, and ``sha256``. ``mutant.py`` is a copy."""
     brokers: int = 3
     zookeepers: int = 1
+    controllers: int = 0
+    """KRaft controllers that are no brokers; they alone are the voters of the quorum then."""
     time_limit_s: float = 0.0
     started_at: str = ""
     """UTC, ISO 8601."""

@@ -47,10 +47,18 @@ def given_options(context: typer.Context) -> frozenset[str]:
 
 
 def target_options(
-    kafka_version: str | None, kafka_home: Path | None, reference: int | None
+    kafka_version: str | None,
+    kafka_home: Path | None,
+    reference: int | None,
+    controllers: int | None = None,
 ) -> dict[str, str]:
     """Return the options of the target that are given, by their names."""
-    given = {"kafka-version": kafka_version, "kafka-home": kafka_home, "reference": reference}
+    given = {
+        "kafka-version": kafka_version,
+        "kafka-home": kafka_home,
+        "reference": reference,
+        "controllers": controllers,
+    }
     return {name: str(value) for name, value in given.items() if value is not None}
 
 

@@ -28,10 +28,10 @@ from nemesis.faults.base import (
 from nemesis.faults.departure import depart, described, named, trace_of
 from nemesis.faults.moves import Moves
 from nemesis.faults.remove_broker import MAX_PATIENCE_S, UNDO_PATIENCE_S
-from nemesis.faults.selectors import id_of
 from nemesis.interfaces.errors import NodeExited
 from nemesis.interfaces.processes import BrokerMembership, Processes
 from nemesis.interfaces.unsupported import supported
+from nemesis.support.node_names import id_of
 
 MAX_PARTITIONS = 1_000
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from random import Random
 
-from nemesis.faults import selectors
 from nemesis.faults.base import FaultContext
 from nemesis.faults.cluster_view import ClusterSnapshot
+from nemesis.support.node_names import node_of
 
 
 async def end_a_session(
@@ -21,8 +21,7 @@ async def end_a_session(
     Return the node whose session ended, or an empty list when all registered brokers are spared.
     """
     sessions = {
-        selectors.node_of(broker): owner.session
-        for broker, owner in sorted(snapshot.brokers.items())
+        node_of(broker): owner.session for broker, owner in sorted(snapshot.brokers.items())
     }
     others = [node for node in sessions if node not in spared]
     candidates = [node for node in others if node != controller_of(snapshot)] or others
@@ -36,4 +35,4 @@ async def end_a_session(
 def controller_of(snapshot: ClusterSnapshot) -> str | None:
     """Return the node of the controller."""
     owner = snapshot.controller
-    return None if owner is None else selectors.node_of(owner.broker_id)
+    return None if owner is None else node_of(owner.broker_id)

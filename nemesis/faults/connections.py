@@ -30,6 +30,7 @@ from nemesis.faults.base import (
 )
 from nemesis.faults.link_rules import Delay
 from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs, probes_cross
+from nemesis.interfaces.cluster import controllers_of
 from nemesis.interfaces.links import Link
 from nemesis.interfaces.network import Connections, Delays
 from nemesis.interfaces.unsupported import supported
@@ -133,7 +134,9 @@ def links_of(victim: str, peers: PeerGroup, context: FaultContext) -> frozenset[
     others = {
         "brokers": [node for node in cluster.brokers if node != victim],
         "clients": cluster.clients,
-        "zookeeper": cluster.zookeepers,
+        "zookeeper": [
+            node for node in (*cluster.zookeepers, *controllers_of(cluster)) if node != victim
+        ],
     }
     chosen = [node for nodes in others.values() for node in nodes]
     return grudge.links(grudge.between([victim], others.get(peers, chosen)))

@@ -31,6 +31,7 @@ from nemesis.interfaces.brokers import AlterPartitionRequests
 from nemesis.interfaces.ensemble import Ensemble
 from nemesis.interfaces.links import ALTER_PARTITION_API_KEY, Link
 from nemesis.interfaces.network import RequestLinks
+from nemesis.support.node_names import id_of
 
 STEP_TIMEOUT_S: Final = 3.0
 """For the victim to register anew, and for its leaders to propose it."""
@@ -70,7 +71,7 @@ def is_proposed_on_links(node: str, snapshot: ClusterSnapshot) -> bool:
     """Whether the node follows a leader that is not the controller, which would ask itself to take it back."""
     if snapshot.controller is None:
         return False
-    broker, controller = selectors.id_of(node), snapshot.controller.broker_id
+    broker, controller = id_of(node), snapshot.controller.broker_id
     return any(
         broker in state.replicas and state.leader not in (broker, controller, NOBODY)
         for state in snapshot.partitions.values()
@@ -127,5 +128,5 @@ class DelayAlterPartitionStrike:
 
     async def _session(self) -> int | None:
         """The session in which the victim is registered."""
-        owner = (await self._context.view.snapshot()).brokers.get(selectors.id_of(self.victims[0]))
+        owner = (await self._context.view.snapshot()).brokers.get(id_of(self.victims[0]))
         return None if owner is None else owner.session

@@ -26,6 +26,7 @@ from nemesis.faults.held_requests import HeldRequests
 from nemesis.interfaces.ensemble import Ensemble
 from nemesis.interfaces.links import CONTROL_API_KEYS, Link
 from nemesis.interfaces.network import RequestLinks
+from nemesis.support.node_names import node_of
 
 ELECTION_TIMEOUT_S = 3.0
 """From the end of a session until orders that follow from it are held."""
@@ -102,5 +103,5 @@ class DelayControlStrike:
         snapshot = await self._context.view.snapshot()
         spared = set(self.victims)
         if controller_of(snapshot) in spared:
-            spared = set(map(selectors.node_of, snapshot.brokers)) - spared
+            spared = set(map(node_of, snapshot.brokers)) - spared
         return await end_a_session(self._context, snapshot, self._rng, spared=spared)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any, ClassVar, Final, Self
 
-from nemesis.faults import selectors
 from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, SelectorUnresolved
 from nemesis.faults.cluster_view import Ephemeral
 from nemesis.interfaces.ensemble import Ensemble
+from nemesis.support.node_names import node_of
 
 CONTROLLER_PATH: Final = "/controller"
 
@@ -51,7 +51,7 @@ class DeleteControllerStrike:
     def __init__(self, context: FaultContext, controller: Ephemeral) -> None:
         self._context = context
         self._controller = controller
-        self.victims = [selectors.node_of(controller.broker_id)]
+        self.victims = [node_of(controller.broker_id)]
         self.intent: dict[str, Any] = {
             "deleted": CONTROLLER_PATH,
             "czxid": controller.czxid,
@@ -70,7 +70,7 @@ class DeleteControllerStrike:
         now = await self._context.view.controller_now()
         return Measured(
             is_effective=now is not None and not self._is_old(now),
-            detail={} if now is None else {"controller": selectors.node_of(now.broker_id)},
+            detail={} if now is None else {"controller": node_of(now.broker_id)},
         )
 
     def _is_old(self, now: Ephemeral | None) -> bool:

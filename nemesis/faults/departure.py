@@ -12,7 +12,7 @@ from typing import Any
 from nemesis.faults.base import FaultContext, Measured
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.moves import Moves
-from nemesis.faults.selectors import id_of
+from nemesis.support.node_names import id_of
 
 GRACE_S = 5.0
 """A broker that leads nothing goes at once."""

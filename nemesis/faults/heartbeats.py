@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from nemesis.faults import selectors
 from nemesis.faults.base import FaultContext, Measured
 from nemesis.faults.held_requests import HeldRequests
+from nemesis.interfaces.cluster import voters_of
 from nemesis.interfaces.links import BROKER_HEARTBEAT_API_KEY, Link
+from nemesis.support.node_names import id_of
 
 FENCED_TIMEOUT_S: Final = 10.0
 POLL_INTERVAL_S: Final = 0.1
@@ -29,7 +30,7 @@ class HeartbeatStrike:
         links = frozenset(
             Link(victim, controller, api_key=BROKER_HEARTBEAT_API_KEY)
             for victim in victims
-            for controller in context.cluster.brokers
+            for controller in voters_of(context.cluster)
         )
         self._requests = HeldRequests(context, links)
         self.victims = sorted(victims)
@@ -57,4 +58,4 @@ class HeartbeatStrike:
 
     async def _registered(self) -> list[str]:
         brokers = (await self._context.view.snapshot()).brokers
-        return [node for node in self.victims if selectors.id_of(node) in brokers]
+        return [node for node in self.victims if id_of(node) in brokers]

@@ -6,6 +6,10 @@ larger side, so that the smaller one loses its sessions too. ``from-zookeeper`` 
 zombie that still reaches every broker. ``with-clients`` leaves the victim to all clients, and the clients to the
 victim: an old leader is all that they reach.
 
+Where KRaft's controllers are nodes of their own, they take ZooKeeper's place in what is cut from a broker. A partition
+around a controller is one among the controllers: its other controllers take ZooKeeper's place, and the brokers that of
+its clients.
+
 ``direction`` is seen from the victim: ``deaf`` hears nothing, ``mute`` is not heard, ``both``.
 What is held is delivered at the heal, even when its sender has closed since.
 
@@ -18,7 +22,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from random import Random
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from msgspec import Meta
 
@@ -34,9 +38,11 @@ from nemesis.faults.base import (
 )
 from nemesis.faults.grudge import Direction, Grudge
 from nemesis.faults.link_rules import Cut
+from nemesis.interfaces.cluster import controllers_of
 from nemesis.interfaces.links import Link
 from nemesis.interfaces.network import Network
 from nemesis.support.errors import UsageError
+from nemesis.support.node_names import CONTROLLER
 
 ShapeName = Literal[
     "halves",
@@ -104,28 +110,31 @@ class Partition(Fault, frozen=True, kw_only=True):
     def check(self, nodes: frozenset[str]) -> None:
         selectors.check(self.selector, nodes)
         brokers = sorted(node for node in nodes if node.startswith("broker-"))
-        has_zookeeper = any(node.startswith("zookeeper-") for node in nodes)
+        apart = sorted(node for node in nodes if node.startswith(("zookeeper-", CONTROLLER)))
         chosen_grudge = self.grudge(
-            brokers[0],
-            brokers=brokers,
-            zookeepers=sorted(node for node in nodes if node.startswith("zookeeper-")),
-            clients=["client"],
-            rng=Random(0),
+            brokers[0], brokers=brokers, zookeepers=apart, clients=["client"], rng=Random(0)
         )
         if not grudge.links(chosen_grudge):
             raise UsageError(
                 f"partition of shape {self.shape!r} cuts nothing in a cluster of {len(brokers)} brokers"
-                f"{'' if has_zookeeper else ' without ZooKeeper'}: choose another shape or raise --brokers"
+                f"{'' if apart else ' without ZooKeeper'}: choose another shape or raise --brokers"
             )
 
     async def aim(self, context: FaultContext, rng: Random) -> PartitionStrike:
         victim = (await selectors.resolve(self.selector, context, rng))[0]
         cluster = context.cluster
-        chosen_grudge = self.grudge(
+        around = surroundings(
             victim,
             brokers=cluster.brokers,
+            controllers=controllers_of(cluster),
             zookeepers=cluster.zookeepers,
             clients=cluster.clients,
+        )
+        chosen_grudge = self.grudge(
+            victim,
+            brokers=around.peers,
+            zookeepers=around.apart,
+            clients=around.clients,
             rng=rng,
         )
         return PartitionStrike.aimed(self.shape, context, victim, chosen_grudge)
@@ -159,6 +168,31 @@ class Partition(Fault, frozen=True, kw_only=True):
             small = frozenset(brokers) - chosen_grudge[victim]
             chosen_grudge = _merge(chosen_grudge, grudge.between(small, zookeepers))
         return chosen_grudge
+
+
+class Surroundings(NamedTuple):
+    """What a shape is built from, around one victim."""
+
+    peers: list[str]
+    """The nodes of the victim's kind, itself included."""
+    apart: list[str]
+    """Those that keep the metadata, where they are other nodes than the victim."""
+    clients: list[str]
+
+
+def surroundings(
+    victim: str,
+    *,
+    brokers: list[str],
+    controllers: list[str],
+    zookeepers: list[str],
+    clients: list[str],
+) -> Surroundings:
+    """Return what the shapes mean around this victim; ``controllers`` are those of KRaft that are no brokers."""
+    if victim in controllers:
+        others = [controller for controller in controllers if controller != victim]
+        return Surroundings(controllers, others, brokers)
+    return Surroundings(brokers, [*zookeepers, *controllers], clients)
 
 
 class PartitionStrike:
@@ -248,7 +282,7 @@ async def probes_cross(pairs: list[tuple[str, str]], context: FaultContext) -> M
 
 def _probe_pair(link: Link) -> tuple[str, str]:
     """A probe is a request and its reply, so one per pair of nodes says all; who asks must be a caller."""
-    rank = {"client": 0, "broker": 1, "zookeeper": 2}
+    rank = {"client": 0, "broker": 1, "controller": 2, "zookeeper": 3}
     a, b = sorted((link.source, link.target), key=lambda node: (rank[node.split("-")[0]], node))
     return a, b
 

@@ -2,7 +2,8 @@
 
 The controller is the one that describes the quorum (DescribeQuorum) as its own, in the highest epoch: one that is cut
 off may believe for a while that it is still active. Registrations and partitions are those that the broker on the
-active controller's node answers (Metadata), because that broker applies the log which its controller writes. While it
+active controller's node answers (Metadata), because that broker applies the log which its controller writes. Where
+controllers are nodes of their own, they are those of the broker that has fetched most of that log. While it
 does not answer, or no controller is active, they are those of the broker that knows the highest leader epochs. A
 registered broker is one that is not fenced.
 
@@ -18,8 +19,9 @@ from typing import Final, TypeVar
 
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from nemesis.faults.direct_client import direct_client
-from nemesis.interfaces.cluster import Cluster
+from nemesis.interfaces.cluster import Cluster, voters_of
 from nemesis.support.errors import HarnessError
+from nemesis.support.node_names import CONTROLLER, id_of, is_controller, node_of
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.cluster_metadata import ClusterMetadata
 from nemesis.workloads.kafka.errors import KafkaError
@@ -31,7 +33,6 @@ PATIENCE_S: Final = 20.0
 POLL_INTERVAL_S: Final = 0.1
 WATCH_INTERVAL_S: Final = 0.03
 CLIENT_ID: Final = "nemesis-quorum"
-_BROKER: Final = "broker-"
 AUTHORITY: Final = "the active controller"
 
 TopicPartition = tuple[str, int]
@@ -42,7 +43,7 @@ class QuorumView:
     """Implements ``ClusterView`` by asking the nodes of a cluster."""
 
     def __init__(self, cluster: Cluster, rng: Random) -> None:
-        """Every broker of the cluster is a controller, too."""
+        """Every broker of the cluster is a controller, too, unless controllers are nodes of their own."""
         self._cluster = cluster
         self._rng = rng
 
@@ -91,7 +92,7 @@ class QuorumView:
         known = {n: m for n, m in zip(self._cluster.brokers, await answers, strict=True) if m}
         moving: Mapping[TopicPartition, tuple[int, ...]] = {}
         if leader is not None:
-            asked = await self._ask(_controller(leader.node), _node_of(leader.node), _moves)
+            asked = await self._ask_controller(node_of(leader.node), _moves)
             if asked is None:
                 return None
             moving = asked
@@ -101,14 +102,20 @@ class QuorumView:
 
     async def _leader(self) -> QuorumLeader | None:
         """Return the active controller; None when no node claims to be it."""
-        nodes = {int(node.removeprefix(_BROKER)): node for node in self._cluster.brokers}
         claims = await asyncio.gather(
-            *(self._ask(_controller(number), node, _claim) for number, node in nodes.items())
+            *(self._ask_controller(node, _claim) for node in voters_of(self._cluster))
         )
         return newest(claim for claim in claims if claim is not None)
 
     async def _metadata(self, node: str) -> ClusterMetadata | None:
         return await self._ask(node, node, _metadata)
+
+    async def _ask_controller(
+        self, node: str, question: Callable[[KafkaClient, tuple[str, int]], Awaitable[_T]]
+    ) -> _T | None:
+        """Return the answer of a voter, asked as a controller."""
+        listener = node if is_controller(node) else f"{CONTROLLER}{id_of(node)}"
+        return await self._ask(listener, node, question)
 
     async def _ask(
         self,
@@ -132,9 +139,17 @@ def newest(claims: Iterable[QuorumLeader]) -> QuorumLeader | None:
 
 
 def freshest(leader: QuorumLeader | None, known: Mapping[str, ClusterMetadata]) -> ClusterMetadata:
-    """Return the metadata of the active controller's own broker, or else that with the highest leader epochs."""
-    own = None if leader is None else known.get(_node_of(leader.node))
-    return max(known.values(), key=_epochs) if own is None else own
+    """Return the metadata of the active controller's own broker.
+
+    Without it: those of the broker that has fetched most of the metadata log, and of several those with the highest
+    leader epochs.
+    """
+    own = None if leader is None else known.get(node_of(leader.node))
+    if own is not None:
+        return own
+    observed = {} if leader is None else leader.observed
+    freshness = {node: (observed.get(id_of(node), -1), _epochs(of)) for node, of in known.items()}
+    return known[max(freshness, key=lambda node: freshness[node])]
 
 
 def snapshot_of(
@@ -197,12 +212,3 @@ async def _until(look: Callable[[], Awaitable[_T | None]], timeout_s: float) -> 
             return None
         await asyncio.sleep(WATCH_INTERVAL_S)
     return answer
-
-
-def _node_of(number: int) -> str:
-    return f"{_BROKER}{number}"
-
-
-def _controller(number: int) -> str:
-    """Return the name by which a cluster knows where this node listens as a controller."""
-    return f"controller-{number}"

@@ -32,6 +32,7 @@ from nemesis.faults.moves import LEAST_REPLICAS, Moves
 from nemesis.interfaces.errors import NodeExited
 from nemesis.interfaces.processes import Processes
 from nemesis.support.errors import UsageError
+from nemesis.support.node_names import id_of
 
 LEAST_BROKERS = LEAST_REPLICAS + 1
 MAX_PATIENCE_S = 120.0
@@ -70,7 +71,7 @@ class RemoveBroker(Fault, frozen=True, kw_only=True):
             )
 
     async def aim(self, context: FaultContext, rng: Random) -> RemoveBrokerStrike:
-        victim = (await selectors.resolve(self.selector, context, rng))[0]
+        victim = (await selectors.resolve(self.selector, context, rng, only_brokers=True))[0]
         return RemoveBrokerStrike(context, victim, rng, patience_s=self.patience_s)
 
 
@@ -109,7 +110,7 @@ class RemoveBrokerStrike:
     async def verify(self) -> Measured:
         snapshot = await self._context.view.snapshot()
         node = self.victims[0]
-        is_registered = selectors.id_of(node) in snapshot.brokers
+        is_registered = id_of(node) in snapshot.brokers
         astray = named(sorted(self._moves.astray(snapshot)))
         return Measured(
             is_effective=is_registered and not astray,

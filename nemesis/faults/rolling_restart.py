@@ -23,9 +23,9 @@ from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measu
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.departure import named
 from nemesis.faults.graceful_restart import MAX_GRACE_S, GracefulRestartStrike
-from nemesis.faults.selectors import id_of, node_of
 from nemesis.interfaces.brokers import BrokerEpochs
 from nemesis.interfaces.processes import Processes
+from nemesis.support.node_names import id_of, node_of
 
 RestartOrder = Literal["controller-last", "controller-first", "by-id"]
 MAX_PAUSE_S = 60.0

@@ -1,7 +1,10 @@
 """The victim of a fault: symbolic names, resolved when the fault is aimed.
 
 ``controller``, ``bystander`` (a broker that is not the controller), ``leader``, ``leader("t",0)``,
-``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``touched``, ``tracer``, ``broker-2``.
+``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``touched``, ``tracer``, ``broker-2``,
+``controller-2`` (a KRaft controller that is no broker), ``voters-minority``, ``voters-majority`` (of a KRaft quorum).
+Only these three names and ``controller`` stand for a controller that is no broker.
+
 Without a partition, ``leader`` and ``follower`` draw one. Nodes that another fault in force has touched, and dead
 ones, are not chosen. Two names are exceptions: ``touched`` is a living broker that another fault in force has struck,
 and ``tracer`` the broker whose event is the fault's trigger (refused by the conductor when another fault has touched
@@ -12,22 +15,26 @@ conductor asks again for a few seconds.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.faults.traced_trigger import TRACER
+from nemesis.interfaces.cluster import controllers_of, voters_of
 from nemesis.support.errors import UsageError
+from nemesis.support.node_names import BROKER, CONTROLLER, node_of
 
 ALLOWED = (
     'controller, bystander, leader, leader("t",0), follower, follower("t",0), one, minority, majority, all, '
-    "touched, tracer, broker-N"
+    "touched, tracer, broker-N, controller-N, voters-minority, voters-majority"
 )
 TOUCHED = "touched"
 _PARTITION = re.compile(r"""(leader|follower)\(\s*["']([^"']+)["']\s*,\s*(\d+)\s*\)""")
-_BROKER = re.compile(r"broker-(\d+)")
+_NODE = re.compile(r"(broker|controller)-(\d+)")
+VOTERS_MINORITY = "voters-minority"
+VOTERS_MAJORITY = "voters-majority"
 _PLAIN = frozenset(
     {
         "controller",
@@ -38,6 +45,8 @@ _PLAIN = frozenset(
         "minority",
         "majority",
         "all",
+        VOTERS_MINORITY,
+        VOTERS_MAJORITY,
         TOUCHED,
         TRACER,
     }
@@ -46,43 +55,54 @@ _PLAIN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A parsed selector. ``role`` is a plain word, or ``broker``; ``partition`` narrows leader and follower."""
+    """A parsed selector. ``role`` is a plain word, or ``node``; ``partition`` narrows leader and follower."""
 
     role: str
     partition: tuple[str, int] | None = None
-    broker: str | None = None
+    node: str | None = None
 
 
 def parse(text: str) -> Selector:
     """Return what the text names; raises ``UsageError`` naming the allowed forms."""
     if text in _PLAIN:
         return Selector(text)
-    if _BROKER.fullmatch(text):
-        return Selector("broker", broker=text)
+    if _NODE.fullmatch(text):
+        return Selector("node", node=text)
     if match := _PARTITION.fullmatch(text):
         return Selector(match[1], partition=(match[2], int(match[3])))
     raise UsageError(f"unknown selector {text!r}: allowed are {ALLOWED}")
 
 
 def check(text: str, nodes: frozenset[str]) -> None:
-    """Raise ``UsageError`` when the text is not a selector, or names a broker that is not among ``nodes``."""
+    """Raise ``UsageError`` when the text is not a selector, or names what is not among ``nodes``."""
     selector = parse(text)
-    if selector.broker is not None and selector.broker not in nodes:
-        brokers = ", ".join(sorted(node for node in nodes if node.startswith("broker-")))
-        raise UsageError(f"unknown selector {text!r}: this cluster has {brokers}")
+    if selector.node is not None and selector.node not in nodes:
+        known = ", ".join(sorted(node for node in nodes if node.startswith((BROKER, CONTROLLER))))
+        raise UsageError(f"unknown selector {text!r}: this cluster has {known}")
+    if selector.role in (VOTERS_MINORITY, VOTERS_MAJORITY) and any(
+        node.startswith("zookeeper-") for node in nodes
+    ):
+        raise UsageError(f"selector {text!r}: this cluster has ZooKeeper and no voters")
 
 
 def choose(
-    selector: Selector, *, free: Sequence[str], snapshot: ClusterSnapshot, total: int, rng: Random
+    selector: Selector,
+    *,
+    free: Sequence[str],
+    snapshot: ClusterSnapshot,
+    total: int,
+    rng: Random,
+    controllers: Sequence[str] = (),
 ) -> list[str]:
     """Return the nodes that the selector stands for, out of ``free``; raises ``SelectorUnresolved``.
 
     ``total`` is the number of brokers in the cluster: a majority is a majority of all, not of the free ones.
+    ``controllers`` are the free nodes among the KRaft controllers that are no brokers.
     """
     if selector.role == "controller":
         if snapshot.controller is None:
             raise SelectorUnresolved("there is no controller")
-        return [_require(node_of(snapshot.controller.broker_id), free)]
+        return [_require(node_of(snapshot.controller.broker_id), [*free, *controllers])]
     if selector.role == "bystander":
         if snapshot.controller is None:
             raise SelectorUnresolved("there is no controller")
@@ -90,33 +110,37 @@ def choose(
         if not others:
             raise SelectorUnresolved("no untouched bystander was found")
         return [rng.choice(others)]
-    if selector.role == "broker":
-        assert selector.broker is not None
-        return [_require(selector.broker, free)]
+    if selector.role == "node":
+        assert selector.node is not None
+        return [_require(selector.node, [*free, *controllers])]
     if selector.role in ("leader", "follower"):
         return [_choose_replica(selector, free, snapshot, rng)]
+    return _several(selector.role, free, total, rng)
+
+
+def _several(role: str, free: Sequence[str], total: int, rng: Random) -> list[str]:
     count = {"one": 1, "minority": (total - 1) // 2, "majority": total // 2 + 1, "all": total}
-    wanted = max(1, count[selector.role])
+    wanted = max(1, count[role])
     if len(free) < wanted:
-        raise SelectorUnresolved(f"only {len(free)} brokers are untouched, {wanted} are needed")
+        raise SelectorUnresolved(f"only {len(free)} nodes are untouched, {wanted} are needed")
     return sorted(rng.sample(sorted(free), wanted))
 
 
-def node_of(broker_id: int) -> str:
-    """Return a broker's node name."""
-    return f"broker-{broker_id}"
-
-
-def id_of(node: str) -> int:
-    """Return the broker id of a node ``broker-N``."""
-    return int(node.removeprefix("broker-"))
-
-
 async def resolve(
-    text: str, context: FaultContext, rng: Random, *, shares_victim: bool = False
+    text: str,
+    context: FaultContext,
+    rng: Random,
+    *,
+    shares_victim: bool = False,
+    only_brokers: bool = False,
 ) -> list[str]:
-    """Return the nodes that the selector stands for at this moment; raises ``SelectorUnresolved``."""
+    """Return the nodes that the selector stands for at this moment; raises ``SelectorUnresolved``.
+
+    ``only_brokers``: where the controller is no broker, ``controller`` stands for some broker.
+    """
     cluster = context.cluster
+    if only_brokers and text == "controller" and controllers_of(cluster):
+        text = "one"
     alive = [node for node in cluster.brokers if context.is_alive(node)]
     if text == TOUCHED:
         if not (struck := [node for node in alive if context.struck[node]]):
@@ -126,10 +150,23 @@ async def resolve(
         if context.tracer is None:
             raise SelectorUnresolved("no event was the trigger")
         return [_require(context.tracer, alive)]
-    free = [node for node in alive if shares_victim or not context.touched[node]]
-    snapshot = await context.view.snapshot()
-    total = len(cluster.brokers)
-    return choose(parse(text), free=free, snapshot=snapshot, total=total, rng=rng)
+
+    def untouched(nodes: Iterable[str]) -> list[str]:
+        living = (node for node in nodes if context.is_alive(node))
+        return [node for node in living if shares_victim or not context.touched[node]]
+
+    if text in (VOTERS_MINORITY, VOTERS_MAJORITY):
+        voters = voters_of(cluster)
+        role = text.removeprefix("voters-")
+        return _several(role, untouched(voters), len(voters), rng)
+    return choose(
+        parse(text),
+        free=untouched(cluster.brokers),
+        snapshot=await context.view.snapshot(),
+        total=len(cluster.brokers),
+        rng=rng,
+        controllers=untouched(controllers_of(cluster)),
+    )
 
 
 def _require(node: str, free: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """``expire-session``: the victim's session ends, while its process and its links are healthy.
 
-With KRaft its heartbeats are held until it is fenced (``heartbeats``). With ZooKeeper its session ends at once: that of
+With KRaft its heartbeats are held until it is fenced (``heartbeats``); a controller that is no broker has no session,
+and ``controller`` stands for some broker there. With ZooKeeper its session ends at once: that of
 ``/controller`` or ``/brokers/ids/N`` is taken over and closed
 (``nemesis.runtimes.session_takeover`` says how). Its owner goes on acting until it learns of it: the zombie window,
 without any other fault. A session of a broker that another fault has touched may be ended too: that is how
@@ -31,6 +32,7 @@ from nemesis.faults.base import (
 from nemesis.faults.heartbeats import HeartbeatStrike
 from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.interfaces.brokers import BrokerSessions
+from nemesis.support.node_names import id_of
 
 GONE_TIMEOUT_S = 2.0
 POLL_INTERVAL_S = 0.05
@@ -66,7 +68,9 @@ class ExpireSession(Fault, frozen=True, kw_only=True):
         selectors.check(self.selector, nodes)
 
     async def aim(self, context: FaultContext, rng: Random) -> Strike:
-        victims = await selectors.resolve(self.selector, context, rng, shares_victim=True)
+        victims = await selectors.resolve(
+            self.selector, context, rng, shares_victim=True, only_brokers=True
+        )
         sessions = await trigger.sessions_of(victims, context)
         if self.when == "broker-loss":
             await trigger.broker_loss(context)
@@ -110,7 +114,7 @@ class ExpireSessionStrike:
         zookeeper = self._context.zookeeper
         if await zookeeper.end_session(self._sessions[node]):
             return True
-        owner = (await self._context.view.snapshot()).brokers.get(selectors.id_of(node))
+        owner = (await self._context.view.snapshot()).brokers.get(id_of(node))
         if owner is None or owner.session == self._sessions[node]:
             return False
         self._sessions[node] = owner.session

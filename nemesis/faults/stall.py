@@ -17,6 +17,7 @@ from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Select
 from nemesis.faults.held_requests import HeldRequests
 from nemesis.interfaces.links import FETCH_API_KEY, Link
 from nemesis.interfaces.network import RequestLinks
+from nemesis.support.node_names import id_of
 
 HELD_TIMEOUT_S = 4.0
 POLL_INTERVAL_S = 0.1
@@ -84,7 +85,7 @@ class StallFollowerStrike:
         )
 
     async def _isr_without_it(self) -> list[str]:
-        follower = selectors.id_of(self.victims[0])
+        follower = id_of(self.victims[0])
         snapshot = await self._context.view.snapshot()
         return [
             f"{topic}-{partition}"

@@ -45,6 +45,7 @@ from nemesis.interfaces.links import (
 from nemesis.interfaces.network import StrayLinks
 from nemesis.interfaces.unsupported import supported
 from nemesis.support.errors import UsageError
+from nemesis.support.node_names import node_of
 
 RequestKind = Literal["control", "alter-partition", "fetch", "produce"]
 Fate = Literal["copied", "overtaken", "lost"]
@@ -177,7 +178,7 @@ class StrayRequestsStrike:
             snapshot = await self._context.view.snapshot()
             spared = set(self.victims)
             if controller_of(snapshot) in spared:  # it sends to itself without a link
-                spared = set(map(selectors.node_of, snapshot.brokers)) - spared
+                spared = set(map(node_of, snapshot.brokers)) - spared
             ended += await end_a_session(self._context, snapshot, self._rng, spared=spared)
             await asyncio.sleep(ELECTION_INTERVAL_S)
         return ended

@@ -17,6 +17,7 @@ from random import Random
 
 from nemesis.faults import selectors
 from nemesis.faults.base import FaultContext, SelectorUnresolved
+from nemesis.support.node_names import id_of, is_controller, node_of
 
 PATIENCE_S = 4.0
 
@@ -32,17 +33,23 @@ async def new_controller(context: FaultContext) -> str:
     winner = await context.view.next_controller(timeout_s=PATIENCE_S)
     if winner is None:
         raise SelectorUnresolved("no controller was elected")
-    return selectors.node_of(winner)
+    return node_of(winner)
 
 
 async def sessions_of(victims: Sequence[str], context: FaultContext) -> dict[str, int]:
-    """Return the victims' ZooKeeper sessions; raises ``SelectorUnresolved`` when one has none."""
+    """Return the victims' ZooKeeper sessions; raises ``SelectorUnresolved`` when one has none.
+
+    With KRaft a session is 0, that of a controller too.
+    """
     brokers = (await context.view.snapshot()).brokers
     sessions: dict[str, int] = {}
     for node in victims:
-        if (owner := brokers.get(selectors.id_of(node))) is None:
+        if is_controller(node):
+            sessions[node] = 0
+        elif (owner := brokers.get(id_of(node))) is None:
             raise SelectorUnresolved(f"{node} has no session")
-        sessions[node] = owner.session
+        else:
+            sessions[node] = owner.session
     return sessions
 
 
@@ -53,7 +60,7 @@ async def require_same(selector: str, sessions: Mapping[str, int], context: Faul
         raise SelectorUnresolved(f"{dead[0]} died before the moment came")
     if selector == "controller":
         owner = await context.view.controller_now()
-        now = {} if owner is None else {selectors.node_of(owner.broker_id): owner.session}
+        now = {} if owner is None else {node_of(owner.broker_id): owner.session}
     else:
         snapshot = await context.view.snapshot()
         chosen = selectors.choose(
@@ -63,7 +70,7 @@ async def require_same(selector: str, sessions: Mapping[str, int], context: Faul
             total=len(context.cluster.brokers),
             rng=Random(0),  # there is no choice left
         )
-        owners = {selectors.node_of(broker): owner for broker, owner in snapshot.brokers.items()}
+        owners = {node_of(broker): owner for broker, owner in snapshot.brokers.items()}
         now = {node: owners[node].session for node in chosen if node in owners}
     if now != sessions:
         raise SelectorUnresolved(f"{selector} is no longer what it was before the moment came")

@@ -15,6 +15,7 @@ from typing import ClassVar
 from nemesis.faults import selectors
 from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.kill import Kill, KillStrike
+from nemesis.support.node_names import node_of
 
 
 class HarmsUnsynced(Kill, frozen=True, kw_only=True):
@@ -33,7 +34,7 @@ async def _require_survivors(victims: Sequence[str], context: FaultContext) -> N
     """Raise ``SelectorUnresolved`` when a partition would be left without an unharmed member of its ISR."""
     snapshot = await context.view.snapshot()
     for (topic, partition), state in sorted(snapshot.partitions.items()):
-        members = [selectors.node_of(member) for member in state.isr]
+        members = [node_of(member) for member in state.isr]
         survivors = [
             node
             for node in members

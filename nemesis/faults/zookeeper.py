@@ -32,11 +32,11 @@ from nemesis.faults.grudge import Direction
 from nemesis.faults.kill import KillStrike
 from nemesis.faults.partition import PartitionStrike
 from nemesis.faults.pause import PauseStrike
-from nemesis.faults.selectors import node_of
 from nemesis.interfaces.ensemble import EnsembleMembers, ZooKeeperMember
 from nemesis.interfaces.network import Network
 from nemesis.interfaces.processes import Processes
 from nemesis.support.errors import UsageError
+from nemesis.support.node_names import node_of
 
 MembersShape = Literal["from-members", "from-brokers", "from-one-broker", "from-all"]
 MEMBERS_SHAPES: tuple[MembersShape, ...] = get_args(MembersShape)

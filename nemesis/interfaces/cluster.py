@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from nemesis.interfaces.links import Address
 from nemesis.workloads.kafka.codec import Codec
@@ -36,11 +36,30 @@ class Cluster(Protocol):
     def direct_address(self, node: str) -> Address:
         """Return the address of a broker or ZooKeeper server past every link rule, for the harness's own probes.
 
-        ``controller-N`` is the KRaft controller on the node ``broker-N``.
+        ``controller-N`` is a KRaft controller: a node of its own, or the one on the node ``broker-N``.
         """
 
     def direct_source(self, node: str) -> str:
         """Return the address to bind when calling ``direct_address``, so that no rule applies."""
+
+
+@runtime_checkable
+class SeparateControllers(Protocol):
+    """A cluster that may have KRaft controllers which are no brokers."""
+
+    @property
+    def controllers(self) -> list[str]:
+        """Such controllers: ``controller-N``. None where ZooKeeper or the brokers themselves keep the metadata."""
+
+
+def controllers_of(cluster: Cluster) -> list[str]:
+    """Return the KRaft controllers that are nodes of their own."""
+    return cluster.controllers if isinstance(cluster, SeparateControllers) else []
+
+
+def voters_of(cluster: Cluster) -> list[str]:
+    """Return the voters of a KRaft quorum: its controllers, or all brokers."""
+    return controllers_of(cluster) or cluster.brokers
 
 
 def bootstrap(cluster: Cluster) -> list[Address]:

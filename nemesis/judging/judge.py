@@ -198,9 +198,10 @@ def salvage(run: RunDirectory) -> None:
         (data, run.zookeeper / data.parent.name / "version-2", "log.*")
         for data in sorted((run.path / "data").glob("zookeeper-*/version-2"))
     ]
+    voters = "controller-*" if run.read_info().controllers else "broker-*"
     copies += [
         (data, run.quorum / data.relative_to(run.path / "data").parts[0], SEGMENTS)
-        for data in sorted((run.path / "data").glob(f"broker-*/**/{METADATA_LOG}"))
+        for data in sorted((run.path / "data").glob(f"{voters}/**/{METADATA_LOG}"))
     ]
     for data, target, names in copies:
         logs = sorted(data.glob(names))

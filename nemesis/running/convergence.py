@@ -20,7 +20,6 @@ from random import Random
 from typing import Any
 
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView
-from nemesis.faults.selectors import id_of
 from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.cluster import bootstrap
@@ -37,6 +36,7 @@ from nemesis.running.convergence_checks import (
 )
 from nemesis.running.end_state import BrokerViews, EndState
 from nemesis.support.errors import HarnessError
+from nemesis.support.node_names import id_of
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.errors import KafkaError
 

@@ -14,11 +14,11 @@ from random import Random
 from typing import Any
 
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView
-from nemesis.faults.selectors import id_of
 from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.runtime import Runtime
 from nemesis.support.errors import HarnessError
+from nemesis.support.node_names import id_of
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.kafka.cluster_metadata import ClusterMetadata
 from nemesis.workloads.kafka.errors import KafkaError

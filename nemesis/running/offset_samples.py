@@ -22,12 +22,12 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from nemesis.faults.direct_client import direct_client
-from nemesis.faults.selectors import id_of
 from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.runtime import Runtime
 from nemesis.support.errors import HarnessError
+from nemesis.support.node_names import id_of
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.kafka.replica_offsets import high_watermarks, log_ends

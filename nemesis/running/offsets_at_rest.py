@@ -20,12 +20,12 @@ from typing import Final
 from nemesis.checkers.liveness.rest_bound import rest_bound_ms
 from nemesis.faults.cluster_view import ClusterView, PartitionState
 from nemesis.faults.direct_client import direct_client
-from nemesis.faults.selectors import id_of
 from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.runtime import Runtime
 from nemesis.running.lateness import REPORT_INTERVAL_S
 from nemesis.support.errors import HarnessError
+from nemesis.support.node_names import id_of
 from nemesis.workloads.kafka.replica_offsets import Answers, ReplicaOffsets, ask_replicas
 
 REQUEST_TIMEOUT_S: Final = 2.0

@@ -22,6 +22,7 @@ from nemesis.running.mutant_choice import file_info, store_mutant_file
 from nemesis.running.versions import versions
 from nemesis.scenarios.scenario import Scenario
 from nemesis.support.paths import short
+from nemesis.targets.base import controllers_of
 
 
 class RunParameters(Protocol):
@@ -69,6 +70,7 @@ def create_run_directory(
         mutant_file=file_info(request.mutant),
         brokers=scenario.brokers,
         zookeepers=scenario.zookeepers,
+        controllers=controllers_of(scenario.chosen_target),
         time_limit_s=scenario.time_limit_s,
         command_line=list(command_line),
         plan=plans.encode(request.plan),

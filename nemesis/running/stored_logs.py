@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nemesis.faults.selectors import id_of
 from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.history.stored_logs import StoredLog
 from nemesis.interfaces.runtime import Runtime
 from nemesis.interfaces.unsupported import Unsupported
+from nemesis.support.node_names import id_of
 
 
 def liveness(runtime: Runtime) -> dict[str, bool]:

@@ -16,11 +16,10 @@ from nemesis.interfaces.links import Address
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.membership import Membership
 from nemesis.runtimes.probes import probe_broker, probe_zookeeper
+from nemesis.support.node_names import BROKER, CONTROLLER, is_controller
 from nemesis.workloads.kafka import codec as wire_format
 from nemesis.workloads.kafka.codec import Codec
 
-CONTROLLER: Final = "controller-"
-"""How the names of KRaft controllers begin."""
 NO_ZOOKEEPER: Final = Unsupported("the cluster runs with KRaft and has no ZooKeeper")
 
 POLL_INTERVAL_S = 0.05
@@ -37,6 +36,8 @@ class Addresses(Protocol):
     @property
     def zookeepers(self) -> Sequence[str]: ...
     @property
+    def controllers(self) -> Sequence[str]: ...
+    @property
     def clients(self) -> Sequence[str]: ...
 
     def host(self, node: str) -> str:
@@ -50,7 +51,7 @@ A = TypeVar("A", bound=Addresses)
 
 
 class RealCluster(Generic[A]):
-    """The names of a cluster's nodes, and their addresses from the start on."""
+    """The names of a cluster's nodes, and their addresses from the start on. Implements ``SeparateControllers``."""
 
     def __init__(self, names: A, *, broker_limit: int) -> None:
         """Take names from ``names``; its addresses serve only to try the configuration."""
@@ -73,14 +74,19 @@ class RealCluster(Generic[A]):
         return list(self.names.zookeepers)
 
     @property
+    def controllers(self) -> list[str]:
+        """The KRaft controllers that are nodes of their own."""
+        return list(self.names.controllers)
+
+    @property
     def clients(self) -> list[str]:
         return list(self.names.clients)
 
     def broker_with(self, node: str) -> str | None:
-        """Return the broker on whose node the KRaft controller of this name is; None for a name of another kind."""
-        if not node.startswith(CONTROLLER):
+        """Return the broker on whose node the KRaft controller of this name is; None for any other name."""
+        if not is_controller(node) or self.controllers:
             return None
-        return f"broker-{node.removeprefix(CONTROLLER)}"
+        return f"{BROKER}{node.removeprefix(CONTROLLER)}"
 
     def client_host(self, client: str) -> str:
         if client not in self.names.clients:
@@ -107,8 +113,9 @@ class RealCluster(Generic[A]):
         return self.addresses
 
     def known(self, node: str) -> str:
-        """Return the name of a broker or ZooKeeper server; raises ``RuntimeFailure`` for any other."""
-        if node not in self.names.brokers and node not in self.names.zookeepers:
+        """Return the name of a broker, controller or ZooKeeper server; raises ``RuntimeFailure`` for any other."""
+        names = self.names
+        if node not in (*names.brokers, *names.controllers, *names.zookeepers):
             raise RuntimeFailure(f"there is no node {node!r}")
         return node
 
@@ -122,7 +129,7 @@ class RealCluster(Generic[A]):
         caller: socket.socket | None = None,
     ) -> bool:
         """Return whether the node answers at this address in time."""
-        probe = probe_broker if node in self.names.brokers else probe_zookeeper
+        probe = probe_zookeeper if node in self.names.zookeepers else probe_broker
         return await probe(address, timeout_s=timeout_s, source_host=source_host, caller=caller)
 
 

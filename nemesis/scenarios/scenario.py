@@ -26,7 +26,7 @@ from nemesis.support.choices import choose, one_of
 from nemesis.support.errors import UsageError
 from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
 from nemesis.targets import TARGETS, Target
-from nemesis.targets.base import uses_zookeeper
+from nemesis.targets.base import controllers_of, uses_zookeeper
 from nemesis.workloads import WORKLOADS
 
 ENSEMBLE = 3
@@ -148,8 +148,12 @@ class Scenario(_Strict, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> frozenset[str]:
-        """The names of the brokers and of the ZooKeeper servers."""
-        counts = {"broker": self.brokers, "zookeeper": self.zookeepers}
+        """The names of the brokers, of the ZooKeeper servers, and of KRaft controllers that are no brokers."""
+        counts = {
+            "broker": self.brokers,
+            "zookeeper": self.zookeepers,
+            "controller": controllers_of(self.chosen_target),
+        }
         return frozenset(
             f"{role}-{number}" for role, count in counts.items() for number in range(1, count + 1)
         )

@@ -12,8 +12,11 @@ from nemesis.history.sources import EventSource
 from nemesis.interfaces.links import Address
 from nemesis.interfaces.runtime import Missing
 from nemesis.support.errors import UsageError
+from nemesis.support.node_names import id_of, is_controller
 
 PLAINTEXT: Final = "PLAINTEXT"
+CONTROLLERS: Final = "controllers"
+"""The option of a target that has KRaft controllers apart from its brokers: their number."""
 RUNTIME_PROPERTIES: Final = frozenset(
     {
         "broker.id",
@@ -52,7 +55,7 @@ class BrokerEndpoint:
     """None: the broker records nothing."""
     seed: int
     voters: tuple[tuple[int, Address], ...] = ()
-    """Of a KRaft quorum: the ids of its nodes, and where each is found as a controller."""
+    """Of a KRaft quorum: the ids of its controllers, and where each is found as such."""
 
     @property
     def control_plane_bind(self) -> Address:
@@ -64,8 +67,8 @@ class BrokerEndpoint:
 
 
 def broker_id_of(node: str) -> int:
-    """Return the broker id of a node ``broker-N``."""
-    return int(node.removeprefix("broker-"))
+    """Return the id of a node ``broker-N``, or of a controller of its own."""
+    return id_of(node)
 
 
 def control_plane(address: Address) -> Address:
@@ -74,10 +77,16 @@ def control_plane(address: Address) -> Address:
 
 
 def voters(
-    brokers: Iterable[str], advertised: Callable[[str], Address]
+    nodes: Iterable[str], advertised: Callable[[str], Address]
 ) -> tuple[tuple[int, Address], ...]:
-    """Return the ids of these brokers, all of them controllers, and where each is found as such."""
-    return tuple((broker_id_of(node), control_plane(advertised(node))) for node in brokers)
+    """Return the ids of these nodes, all of them controllers, and where each is found as such."""
+    return tuple(
+        (
+            broker_id_of(node),
+            advertised(node) if is_controller(node) else control_plane(advertised(node)),
+        )
+        for node in nodes
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +150,11 @@ class Target(Protocol):
 def uses_zookeeper(target: Target) -> bool:
     """Return whether brokers keep their metadata in ZooKeeper; otherwise they are voters of a KRaft quorum, too."""
     return EventSource.QUORUM_LOG not in target.observes
+
+
+def controllers_of(target: Target) -> int:
+    """Return how many KRaft controllers the cluster has that are no brokers."""
+    return int(target.options.get(CONTROLLERS, 0))
 
 
 def refuse_options(target: str, options: Mapping[str, str], allowed: Collection[str] = ()) -> None:

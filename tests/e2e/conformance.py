@@ -33,6 +33,7 @@ from nemesis.interfaces.cluster import bootstrap
 from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.interfaces.runtime import Runtime, first_missing, missing_of
 from nemesis.interfaces.unsupported import supported
+from nemesis.support.node_names import node_of
 from nemesis.workloads import WORKLOADS, Workload, WorkloadContext
 from tests.e2e.conformance_effects import NOTHING, Effect, effect_of
 from tests.e2e.conformance_sight import Counts, against, calls_of, count, look
@@ -120,7 +121,7 @@ async def symbols_resolve(context: FaultContext) -> None:
     snapshot = await context.view.snapshot()
     [controller] = await selectors.resolve("controller", context, Random(SEED))
     if snapshot == await context.view.snapshot() and snapshot.controller is not None:
-        wanted = selectors.node_of(snapshot.controller.broker_id)
+        wanted = node_of(snapshot.controller.broker_id)
         _require(controller == wanted, f"the controller is {controller}, ZooKeeper says {wanted}")
 
 

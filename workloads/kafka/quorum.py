@@ -5,6 +5,8 @@ Both are asked at a controller's own listener. Only the active controller answer
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
 from kio.schema.describe_quorum.v0 import request as describe_quorum
@@ -36,6 +38,8 @@ class QuorumLeader(NamedTuple):
 
     node: int
     epoch: int
+    observed: Mapping[int, int] = MappingProxyType({})
+    """The log end offsets of the brokers that are no voters, as far as the controller knows them."""
 
 
 async def quorum_leader(client: KafkaClient, address: Address, *, timeout_s: float) -> QuorumLeader:
@@ -44,7 +48,8 @@ async def quorum_leader(client: KafkaClient, address: Address, *, timeout_s: flo
     _require(response.error_code)
     partition = response.topics[0].partitions[0]
     _require(partition.error_code)
-    return QuorumLeader(int(partition.leader_id), int(partition.leader_epoch))
+    observed = {int(node.replica_id): int(node.log_end_offset) for node in partition.observers}
+    return QuorumLeader(int(partition.leader_id), int(partition.leader_epoch), observed)
 
 
 async def removed_replicas(

@@ -51,6 +51,15 @@ def run(
         Path | None,
         typer.Option("--kafka-home", metavar="DIR", help="Kafka from this directory."),
     ] = None,
+    controllers: Annotated[
+        int | None,
+        typer.Option(
+            "--controllers",
+            metavar="N",
+            parser=whole_number,
+            help="Of Kafka with KRaft: N controllers that are no brokers; 0: each broker is one.",
+        ),
+    ] = None,
     reference: Annotated[
         int | None,
         typer.Option(
@@ -96,7 +105,7 @@ def run(
             scenario=scenario_name,
             store=store,
             target=target,
-            target_options=target_options(kafka_version, kafka_home, reference),
+            target_options=target_options(kafka_version, kafka_home, reference, controllers),
             runtime=runtime,
             brokers=broker_count(brokers, reference, kafka),
             seed=seed,

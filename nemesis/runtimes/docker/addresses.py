@@ -1,8 +1,8 @@
 """Addresses of a cluster in containers: one /24 of its own, one address per node.
 
-``.1`` is the bridge's device on the host and the harness's own way, in no rule. ZooKeeper's members are ``.11`` and
-following, brokers ``.21`` and following, clients ``.101`` and following: these the harness adds to the device, so
-that each has a source address of its own.
+``.1`` is the bridge's device on the host and the harness's own way, in no rule. ZooKeeper's members, or KRaft's
+controllers, are ``.11`` and following, brokers ``.21`` and following, clients ``.101`` and following: these the harness
+adds to the device, so that each has a source address of its own.
 
 The subnets are those of 198.18.0.0/15, which RFC 2544 sets aside for test networks: nobody's machine is there. The
 engine refuses a subnet that one of its networks has, which settles it between runs that start together; one that the
@@ -22,33 +22,44 @@ from nemesis.interfaces.links import Address
 from nemesis.support.node_names import node_names
 
 BROKER_PORT: Final = 9092
+CONTROLLER_PORT: Final = 9093
 ZOOKEEPER_PORT: Final = 2181
 
 TEST_NETWORKS: Final = IPv4Network("198.18.0.0/15")
 GATEWAY: Final = 1
-FIRST_HOST: Final = {"zookeeper": 11, "broker": 21, "client": 101}
-HOSTS_PER_ROLE: Final = {"zookeeper": 7, "broker": 80, "client": 150}
+FIRST_HOST: Final = {"zookeeper": 11, "controller": 11, "broker": 21, "client": 101}
+"""A cluster has ZooKeeper or KRaft's controllers."""
+HOSTS_PER_ROLE: Final = {"zookeeper": 7, "controller": 7, "broker": 80, "client": 150}
 ROUTES: Final = Path("/proc/net/route")
 
 
 class DockerAddresses:
     """Which node has which address in one subnet."""
 
-    def __init__(self, subnet: IPv4Network, *, brokers: int, zookeepers: int, clients: int) -> None:
-        """Raises ``UsageError`` when a count is not positive or does not fit. ``zookeepers`` may be 0."""
+    def __init__(
+        self,
+        subnet: IPv4Network,
+        *,
+        brokers: int,
+        zookeepers: int,
+        clients: int,
+        controllers: int = 0,
+    ) -> None:
+        """Raises ``UsageError`` when a count is not positive or does not fit. ``zookeepers`` may be 0.
+
+        ``controllers``: of KRaft, apart from the brokers.
+        """
         self.subnet = subnet
         self.brokers = node_names("broker", brokers, limit=HOSTS_PER_ROLE["broker"])
-        self.zookeepers = (
-            node_names("zookeeper", zookeepers, limit=HOSTS_PER_ROLE["zookeeper"])
-            if zookeepers
-            else []
-        )
+        self.zookeepers = _names_or_none("zookeeper", zookeepers)
+        self.controllers = _names_or_none("controller", controllers)
         self.clients = node_names("client", clients, limit=HOSTS_PER_ROLE["client"])
         self.gateway = str(subnet[GATEWAY])
         self._hosts = {
             node: str(subnet[FIRST_HOST[role] + index])
             for role, nodes in (
                 ("zookeeper", self.zookeepers),
+                ("controller", self.controllers),
                 ("broker", self.brokers),
                 ("client", self.clients),
             )
@@ -62,6 +73,7 @@ class DockerAddresses:
             brokers=len(self.brokers),
             zookeepers=len(self.zookeepers),
             clients=len(self.clients),
+            controllers=len(self.controllers),
         )
 
     def with_broker(self) -> DockerAddresses:
@@ -71,6 +83,7 @@ class DockerAddresses:
             brokers=len(self.brokers) + 1,
             zookeepers=len(self.zookeepers),
             clients=len(self.clients),
+            controllers=len(self.controllers),
         )
 
     @property
@@ -83,7 +96,9 @@ class DockerAddresses:
         return self._hosts[node]
 
     def address(self, node: str) -> Address:
-        """Return where a broker or ZooKeeper node listens."""
+        """Return where a broker, controller or ZooKeeper node listens."""
+        if node in self.controllers:
+            return Address(self._hosts[node], CONTROLLER_PORT)
         port = BROKER_PORT if node in self.brokers else ZOOKEEPER_PORT
         return Address(self._hosts[node], port)
 
@@ -92,6 +107,10 @@ class DockerAddresses:
         start = first % max(1, len(self.zookeepers))
         members = self.zookeepers[start:] + self.zookeepers[:start]
         return ",".join(str(self.address(member)) for member in members)
+
+
+def _names_or_none(role: str, count: int) -> list[str]:
+    return node_names(role, count, limit=HOSTS_PER_ROLE[role]) if count else []
 
 
 def candidates() -> Iterator[IPv4Network]:

@@ -59,7 +59,7 @@ class Cluster:
         marks = {labels.RUN: self._run_id, **labels.harness_labels(self._run_directory)}
         addresses, bridge, described = await self._network(client, names, describe, image, marks)
         await add_addresses(device(bridge), map(addresses.host, addresses.clients))
-        await self._make_nodes(client, described, addresses.brokers)
+        await self._make_nodes(client, described, [*addresses.controllers, *addresses.brokers])
         return addresses
 
     async def add(self, node: str, addresses: DockerAddresses, describe: Describe) -> None:
@@ -74,7 +74,7 @@ class Cluster:
     async def _make_nodes(
         self, client: DockerClient, described: Compose, brokers: Sequence[str]
     ) -> None:
-        """Write the compose file, and make the containers that are not there yet, with disks for these brokers."""
+        """Write the compose file, and make the containers that are not there yet, with disks for these nodes."""
         file = self._run_directory / compose_file.FILE_NAME
         compose_file.write(described, file)
         compose = compose_file.read(file)
@@ -132,8 +132,8 @@ class Cluster:
 
     async def stop(self) -> None:
         """End the nodes in any state, brokers first. What does not end so is left to ``remove``."""
-        for is_broker in (True, False):
-            nodes = [node for node in self.nodes.values() if node.is_broker is is_broker]
+        for is_kafka in (True, False):
+            nodes = [node for node in self.nodes.values() if node.is_kafka is is_kafka]
             try:
                 await together(node.stop() for node in nodes)
             except RuntimeFailure as error:

@@ -23,6 +23,7 @@ from nemesis.history.zookeeper_log import CURRENT_EPOCH
 from nemesis.runtimes.docker import labels
 from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY
 from nemesis.runtimes.docker.engine_calls import FAILURES, reason
+from nemesis.support.node_names import BROKER, CONTROLLER
 
 CHUNK_BYTES = 2**20
 TRANSACTION_LOGS = DATA_DIRECTORY / "version-2"
@@ -94,9 +95,10 @@ def logs_at_home(run_directory: Path, broker: str) -> Path:
 
 
 def _save_logs(container: Container, node: str, run_directory: Path) -> None:
-    """Of a broker its logs, with what it has written down about them."""
+    """Of a broker or controller its logs, with what it has written down about them."""
     home = logs_at_home(run_directory, node)
-    for path, content in _members(container, DATA_DIRECTORY) if node.startswith("broker-") else ():
+    has_logs = node.startswith((BROKER, CONTROLLER))
+    for path, content in _members(container, DATA_DIRECTORY) if has_logs else ():
         if path.suffix == ".log" or path.name in BESIDE_LOGS:
             _write(content, home / path)
 

@@ -24,6 +24,7 @@ import yaml
 from nemesis.runtimes.clock_control import control_page
 from nemesis.runtimes.docker import labels
 from nemesis.support.errors import UsageError
+from nemesis.support.node_names import BROKER, CONTROLLER, is_controller
 from nemesis.targets.base import BrokerProgram
 
 TEMPLATE: Final = Path(__file__).parents[3] / "compose" / "compose.yaml"
@@ -70,7 +71,8 @@ def effective(
 ) -> Compose:
     """Return the whole cluster of a run, nothing left open.
 
-    ``subnet`` is a /24. ``hosts`` has the brokers' addresses, ``brokers`` their whole properties, both by node.
+    ``subnet`` is a /24. ``hosts`` has the addresses of brokers and KRaft controllers, ``brokers`` their whole
+    properties, both by node.
     ``programs`` has what starts a broker, by node, when it is not what the template says. Without ``has_zookeeper`` the
     ensemble is left out: brokers are the controllers of a KRaft quorum then.
     """
@@ -90,24 +92,32 @@ def effective(
         )
     services, volumes = fill_in(services, variables), fill_in(volumes, variables)
     for node, properties in brokers.items():
-        own = {"BROKER": node.removeprefix("broker-"), "BROKER_HOST": hosts[node], **variables}
+        own = {"BROKER": node.rpartition("-")[2], "BROKER_HOST": hosts[node], **variables}
         program = None if programs is None else programs[node]
         if program is not None:
             own["BROKER_MEMORY"] = program.memory
-        service = fill_in(broker_service, own)
+        like_broker = _as_controller if is_controller(node) else copy.deepcopy
+        service = like_broker(fill_in(broker_service, own))
         service["environment"]["NODE_CONFIGURATION"] = json.dumps(properties, indent=2) + "\n"
         if (trace := properties.get("trace.file")) is not None:
             service["labels"][labels.TRACE] = str(trace)
         if program is not None:
             service["command"] = program.command
             service["volumes"] += [f"{path}:{path}:ro" for path in program.paths]
-        services[node], volumes[node] = service, fill_in(broker_volume, own)
-        volumes[disk_volume(node)] = fill_in(broker_disk, own)
+        services[node], volumes[node] = service, like_broker(fill_in(broker_volume, own))
+        volumes[disk_volume(node)] = like_broker(fill_in(broker_disk, own))
     for node, service in services.items():
         page = f"./{control_page.DIRECTORY}/{node}:{WALL_CLOCK}:ro"
         service["volumes"] = [*service["volumes"], page]
     networks = fill_in(template["networks"], variables)
     return {"services": services, "volumes": volumes, "networks": networks}
+
+
+def _as_controller(described: Any) -> Any:
+    """Return a broker's part of the file for the controller with the same number: a controller has another port."""
+    return _mapped(
+        described, lambda text: text.replace(BROKER, CONTROLLER).replace("/9092", "/9093")
+    )
 
 
 def volumes_of(compose: Compose, nodes: Collection[str]) -> dict[str, Any]:

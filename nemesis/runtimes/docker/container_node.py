@@ -18,6 +18,7 @@ from docker.models.containers import Container
 
 from nemesis.interfaces.errors import NodeExited, RuntimeFailure
 from nemesis.runtimes.docker.engine_calls import EngineRefused, ask
+from nemesis.support.node_names import BROKER, CONTROLLER
 
 POLL_INTERVAL_S = 0.01
 SIGNAL_TIMEOUT_S = 15.0
@@ -42,8 +43,9 @@ class ContainerNode:
         return str(self._container.name)
 
     @property
-    def is_broker(self) -> bool:
-        return self.name.startswith("broker-")
+    def is_kafka(self) -> bool:
+        """Whether it is a broker or a KRaft controller."""
+        return self.name.startswith((BROKER, CONTROLLER))
 
     @property
     def pid(self) -> int:
@@ -129,7 +131,7 @@ class ContainerNode:
             return
         if self.is_paused:
             await ask(f"unpause {self.container_name}", self._container.unpause)
-        if self.is_broker:
+        if self.is_kafka:
             await ask(f"kill {self.container_name}", self._container.kill, signal=KILLED)
         else:
             await ask(f"stop {self.container_name}", self._container.stop)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 
 from nemesis.history.stored_logs import StoredLog, read_logs
+from nemesis.interfaces.cluster import voters_of
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.reference.adapters.disk import RealDisk
 from nemesis.runtimes.docker.collect import Uncollected, logs_at_home
@@ -54,7 +55,8 @@ class DockerLifecycle:
 
     async def _start(self, journal: Journal) -> None:
         nodes = self._nodes
-        nodes.clocks.create([*nodes.zookeepers, *nodes.brokers])
+        kafkas = [*nodes.controllers, *nodes.brokers]
+        nodes.clocks.create([*nodes.zookeepers, *kafkas])
         nodes.addresses = await nodes.containers.create(nodes.names, nodes.describe)
         nodes.rules = PacketRules(
             nodes.packet_nodes(nodes.addresses),
@@ -65,7 +67,7 @@ class DockerLifecycle:
             log=nodes.run_directory / "logs" / "packets.log",
             seed=nodes.config.seed,
         )
-        for role in (nodes.zookeepers, nodes.brokers):
+        for role in (nodes.zookeepers, kafkas):
             await together(nodes.begin(node) for node in role)
             for node in role:
                 if not await nodes.until_it_answers(node):
@@ -106,7 +108,7 @@ class DockerLifecycle:
         The metadata logs of a KRaft quorum came with the logs of the brokers; they are copied to ``raw/quorum/``.
         """
         nodes = self._nodes
-        for node in () if nodes.zookeepers else nodes.brokers:
+        for node in () if nodes.zookeepers else voters_of(nodes):
             if node not in self._not_copied.data:
                 log_dir = logs_at_home(nodes.run_directory, node)
                 await asyncio.to_thread(copy_metadata_log, log_dir, nodes.run_directory, node)

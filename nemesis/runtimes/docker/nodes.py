@@ -24,10 +24,12 @@ from nemesis.runtimes.docker.packets.packet_rules import PacketRules
 from nemesis.runtimes.docker.packets.rules import PacketNode
 from nemesis.runtimes.real_cluster import RealCluster, until_it_answers
 from nemesis.support.errors import UsageError
+from nemesis.support.node_names import id_of
 from nemesis.support.runtime_names import LOCAL
 from nemesis.targets.base import (
     BrokerEndpoint,
     control_plane,
+    controllers_of,
     seed_of_broker,
     uses_zookeeper,
     voters,
@@ -58,6 +60,7 @@ class DockerNodes(RealCluster[DockerAddresses]):
             brokers=config.broker_count,
             zookeepers=len(compose_file.ZOOKEEPERS) if uses_zookeeper(config.chosen_target) else 0,
             clients=config.client_count,
+            controllers=controllers_of(config.chosen_target),
         )
         super().__init__(names, broker_limit=HOSTS_PER_ROLE["broker"])
         self.config = config
@@ -68,8 +71,8 @@ class DockerNodes(RealCluster[DockerAddresses]):
         self.rules: PacketRules | None = None
         self._target = config.chosen_target
         self.may_exit_at_start = SteadyStart in self._target.missing(config.broker_properties)
-        for broker in names.brokers:
-            self._properties(broker, names)
+        for node in (*names.brokers, *names.controllers):
+            self._properties(node, names)
 
     def address(self, node: str) -> Address:
         return self.addresses.address(self.known(node))
@@ -129,47 +132,52 @@ class DockerNodes(RealCluster[DockerAddresses]):
             node: PacketNode(
                 host=host,
                 is_container=node not in self.clients,
-                port=addresses.address(node).port if node in addresses.brokers else None,
+                port=addresses.address(node).port
+                if node in addresses.brokers or node in addresses.controllers
+                else None,
             )
             for node, host in addresses.hosts.items()
         }
 
     def describe(self, addresses: DockerAddresses, image: str) -> Compose:
         """Return the compose file of this cluster with these addresses."""
+        kafkas = [*addresses.controllers, *addresses.brokers]
         programs = {
-            broker: self._target.broker_program(
-                _number(broker),
+            node: self._target.broker_program(
+                id_of(node),
                 Path(compose_file.CONFIGURATION_FILE),
                 self.config.mutant,
                 python=compose_file.PYTHON,
             )
-            for broker in addresses.brokers
+            for node in kafkas
         }
         return compose_file.effective(
             compose_file.read_template(),
             run_id=self.run_id,
             subnet=addresses.subnet,
             image=image,
-            hosts={broker: addresses.host(broker) for broker in addresses.brokers},
-            brokers={broker: self._properties(broker, addresses) for broker in addresses.brokers},
+            hosts={node: addresses.host(node) for node in kafkas},
+            brokers={node: self._properties(node, addresses) for node in kafkas},
             programs=programs,
             tick_time_ms=self.config.zookeeper_tick_time_ms,
             has_zookeeper=bool(addresses.zookeepers),
         )
 
-    def _properties(self, broker: str, addresses: DockerAddresses) -> dict[str, object]:
-        """Return a broker's whole configuration; raises ``UsageError``."""
-        number = _number(broker)
+    def _properties(self, node: str, addresses: DockerAddresses) -> dict[str, object]:
+        """Return the whole configuration of a broker or controller; raises ``UsageError``."""
+        number = id_of(node)
         endpoint = BrokerEndpoint(
             broker_id=number,
-            bind=addresses.address(broker),
-            advertised=addresses.address(broker),
+            bind=addresses.address(node),
+            advertised=addresses.address(node),
             # Each begins at another member, so that sessions are spread over the ensemble.
             zookeeper_connect=addresses.zookeeper_connect(first=number - 1),
             log_dirs=(Path(compose_file.DATA_DIRECTORY),),
             trace_file=Path(compose_file.TRACE_FILE) if self.config.tracing else None,
             seed=seed_of_broker(self.config.seed, number),
-            voters=() if addresses.zookeepers else voters(addresses.brokers, addresses.address),
+            voters=()
+            if addresses.zookeepers
+            else voters(addresses.controllers or addresses.brokers, addresses.address),
         )
         return self._target.broker_properties(endpoint, self.config.broker_properties)
 
@@ -187,7 +195,3 @@ class DockerNodes(RealCluster[DockerAddresses]):
             raise RuntimeFailure(
                 f"the Docker engine did not mount {disk.device} for {node}: it does not share this mount namespace"
             )
-
-
-def _number(broker: str) -> int:
-    return int(broker.removeprefix("broker-"))

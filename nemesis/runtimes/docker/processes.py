@@ -33,7 +33,7 @@ class DockerProcesses:
         measured = await started(
             lambda: self._nodes.begin(node),
             lambda: self._nodes.until_it_answers(node),
-            may_exit=self._nodes.may_exit_at_start and self._nodes.node(node).is_broker,
+            may_exit=self._nodes.may_exit_at_start and self._nodes.node(node).is_kafka,
         )
         return {"container": self._nodes.node(node).container_name, **measured}
 

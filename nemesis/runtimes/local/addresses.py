@@ -2,8 +2,9 @@
 
 Every machine owns the whole of 127.0.0.0/8, so each run takes a /24 for itself and runs never meet. A lease is a
 file, made with ``O_EXCL`` and named after the network; the run's journal lists it, so ``nemesis clean`` returns
-the lease of a dead harness. In the /24: brokers from .1, ZooKeeper from .51, clients from .101. A node is advertised at
-Kafka's and ZooKeeper's own ports, where the proxy listens; it really listens at the port plus 10000.
+the lease of a dead harness. In the /24: brokers from .1, ZooKeeper or KRaft's controllers from .51, clients from
+.101. A node is advertised at Kafka's and ZooKeeper's own ports, where the proxy listens; it really listens at the port
+plus 10000.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from nemesis.targets.base import control_plane
 
 BROKER_PORT = 9092
 ZOOKEEPER_PORT = 2181
+CONTROLLER_PORT = 9093
 DIRECT_PORT_OFFSET = 10_000
 
-FIRST_HOST = {"broker": 1, "zookeeper": 51, "client": 101}
-HOSTS_PER_ROLE = {"broker": 50, "zookeeper": 50, "client": 150}
+FIRST_HOST = {"broker": 1, "zookeeper": 51, "controller": 51, "client": 101}
+"""A cluster has ZooKeeper or KRaft's controllers."""
+HOSTS_PER_ROLE = {"broker": 50, "zookeeper": 50, "controller": 50, "client": 150}
 
 NETWORKS = 254 * 256
 """127.1.0 to 127.254.255: the ends are left to the machine's own uses (127.0.0.1, 127.0.1.1)."""
@@ -36,18 +39,17 @@ BUSY_LIMIT = 16
 class AddressPlan:
     """Which node has which address in one network, such as ``127.4.9``."""
 
-    def __init__(self, network: str, *, brokers: int, zookeepers: int, clients: int) -> None:
+    def __init__(
+        self, network: str, *, brokers: int, zookeepers: int, clients: int, controllers: int = 0
+    ) -> None:
         """Raises ``UsageError`` when a count is not positive or does not fit into the network.
 
-        ``zookeepers`` may be 0.
+        ``zookeepers`` may be 0. ``controllers``: of KRaft, apart from the brokers.
         """
         self.network = network
         self.brokers = node_names("broker", brokers, limit=HOSTS_PER_ROLE["broker"])
-        self.zookeepers = (
-            node_names("zookeeper", zookeepers, limit=HOSTS_PER_ROLE["zookeeper"])
-            if zookeepers
-            else []
-        )
+        self.zookeepers = _names_or_none("zookeeper", zookeepers)
+        self.controllers = _names_or_none("controller", controllers)
         self.clients = node_names("client", clients, limit=HOSTS_PER_ROLE["client"])
         self._hosts = {
             node: f"{network}.{FIRST_HOST[role] + index}"
@@ -62,6 +64,7 @@ class AddressPlan:
             brokers=len(self.brokers) + 1,
             zookeepers=len(self.zookeepers),
             clients=len(self.clients),
+            controllers=len(self.controllers),
         )
 
     def host(self, node: str) -> str:
@@ -69,7 +72,9 @@ class AddressPlan:
         return self._hosts[node]
 
     def advertised(self, node: str) -> Address:
-        """Return where the cluster and its clients find a broker or ZooKeeper node: the proxy."""
+        """Return where the cluster and its clients find a broker, controller or ZooKeeper node: the proxy."""
+        if node in self.controllers:
+            return Address(self._hosts[node], CONTROLLER_PORT)
         port = BROKER_PORT if node in self.brokers else ZOOKEEPER_PORT
         return Address(self._hosts[node], port)
 
@@ -92,13 +97,18 @@ class AddressPlan:
 
     def listening(self) -> list[Address]:
         """Return every address that this plan needs to be free."""
-        nodes = [*self.brokers, *self.zookeepers]
+        nodes = [*self.brokers, *self.controllers, *self.zookeepers]
         return [address for node in nodes for route in self.routes(node) for address in route]
 
     def _by_role(self) -> Iterator[tuple[str, list[str]]]:
         yield "broker", self.brokers
         yield "zookeeper", self.zookeepers
+        yield "controller", self.controllers
         yield "client", self.clients
+
+
+def _names_or_none(role: str, count: int) -> list[str]:
+    return node_names(role, count, limit=HOSTS_PER_ROLE[role]) if count else []
 
 
 class Lease:
@@ -116,7 +126,13 @@ class Lease:
 
 
 def take_lease(
-    journal: Journal, *, brokers: int, zookeepers: int, clients: int, directory: Path | None = None
+    journal: Journal,
+    *,
+    brokers: int,
+    zookeepers: int,
+    clients: int,
+    controllers: int = 0,
+    directory: Path | None = None,
 ) -> Lease:
     """Lease the first network that nobody has and whose ports are free.
 
@@ -128,7 +144,13 @@ def take_lease(
     busy: Address | None = None
     busy_networks = 0
     for network in _networks(os.getpid()):
-        plan = AddressPlan(network, brokers=brokers, zookeepers=zookeepers, clients=clients)
+        plan = AddressPlan(
+            network,
+            brokers=brokers,
+            zookeepers=zookeepers,
+            clients=clients,
+            controllers=controllers,
+        )
         path = folder / network
         if path.exists():
             continue

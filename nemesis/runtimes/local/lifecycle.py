@@ -46,16 +46,18 @@ class LocalLifecycle:
             brokers=len(nodes.brokers),
             zookeepers=len(nodes.zookeepers),
             clients=len(nodes.clients),
+            controllers=len(nodes.controllers),
         )
         plan = nodes.addresses = self._lease.plan
-        nodes.clocks.create([*nodes.zookeepers, *nodes.brokers])
+        kafkas = [*nodes.controllers, *nodes.brokers]
+        nodes.clocks.create([*nodes.zookeepers, *kafkas])
         for node in nodes.zookeepers:
             nodes.make_zookeeper(node, journal)
-        for node in nodes.brokers:
+        for node in kafkas:
             nodes.make_broker(node, journal)
         nodes.links = Links(log=nodes.run_directory / "logs" / "proxy.log", journal=journal)
         await nodes.links.start(plan)
-        for role in (nodes.zookeepers, nodes.brokers):
+        for role in (nodes.zookeepers, kafkas):
             for node in role:
                 nodes.processes[node].start()
             for node in role:
@@ -72,7 +74,8 @@ class LocalLifecycle:
             return
         failures: list[BaseException] = []
         # A broker that is asked looks for others to lead its partitions; here all of them go.
-        for role, grace_s in ((nodes.membership.ever, 0.0), (nodes.zookeepers, TERM_GRACE_S)):
+        killed = [*nodes.membership.ever, *nodes.controllers]
+        for role, grace_s in ((killed, 0.0), (nodes.zookeepers, TERM_GRACE_S)):
             ends = (
                 nodes.processes[node].stop(grace_s=grace_s)
                 for node in role
@@ -98,7 +101,7 @@ class LocalLifecycle:
         Traces and logs are in place already.
         """
         if not self._nodes.zookeepers:
-            for node in self._nodes.membership.ever:
+            for node in self._nodes.controllers or self._nodes.membership.ever:
                 log_dir = self._nodes.log_dirs(node)[0]
                 await asyncio.to_thread(copy_metadata_log, log_dir, self._nodes.run_directory, node)
         for node in self._nodes.zookeepers:

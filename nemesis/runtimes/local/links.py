@@ -49,7 +49,7 @@ class Links:
                 start_new_session=True,
             )
         self._journal.add_process("proxy", self._process.pid)
-        await self.open(plan, [*plan.brokers, *plan.zookeepers])
+        await self.open(plan, [*plan.brokers, *plan.controllers, *plan.zookeepers])
 
     async def open(self, plan: AddressPlan, nodes: Iterable[str]) -> None:
         """Listen for these nodes, too, and know all callers of the plan; raises as ``start`` does."""
@@ -136,7 +136,7 @@ def _routes(plan: AddressPlan, node: str) -> list[Route]:
             host=advertised.host,
             port=advertised.port,
             dial_port=direct.port,
-            is_broker=node in plan.brokers,
+            is_broker=node not in plan.zookeepers,
         )
         for advertised, direct in plan.routes(node)
     ]

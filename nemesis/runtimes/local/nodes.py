@@ -17,7 +17,13 @@ from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.runtimes.local.zookeeper_server import zookeeper_process
 from nemesis.runtimes.real_cluster import RealCluster, until_it_answers
 from nemesis.support.journal import Journal
-from nemesis.targets.base import BrokerEndpoint, control_plane, uses_zookeeper, voters
+from nemesis.targets.base import (
+    BrokerEndpoint,
+    control_plane,
+    controllers_of,
+    uses_zookeeper,
+    voters,
+)
 
 
 class LocalNodes(RealCluster[AddressPlan]):
@@ -31,6 +37,7 @@ class LocalNodes(RealCluster[AddressPlan]):
             brokers=config.broker_count,
             zookeepers=1 if uses_zookeeper(self._target) else 0,
             clients=config.client_count,
+            controllers=controllers_of(self._target),
         )
         super().__init__(names, broker_limit=HOSTS_PER_ROLE["broker"])
         self.config = config
@@ -41,8 +48,8 @@ class LocalNodes(RealCluster[AddressPlan]):
         self.journal: Journal | None = None
         self._links: Links | None = None
         self.may_exit_at_start = SteadyStart in self._target.missing(config.broker_properties)
-        for broker in names.brokers:
-            self._target.broker_properties(self.endpoint(broker, names), config.broker_properties)
+        for node in (*names.brokers, *names.controllers):
+            self._target.broker_properties(self.endpoint(node, names), config.broker_properties)
 
     def address(self, node: str) -> Address:
         return self.addresses.advertised(self.known(node))
@@ -77,7 +84,7 @@ class LocalNodes(RealCluster[AddressPlan]):
             await self._links.stop()
 
     def log_dirs(self, node: str) -> tuple[Path, ...]:
-        """Return a broker's log directories."""
+        """Return the log directories of a broker or controller."""
         return self.endpoint(node, self.names).log_dirs
 
     def process(self, node: str) -> NodeProcess:
@@ -103,7 +110,7 @@ class LocalNodes(RealCluster[AddressPlan]):
         )
 
     def make_broker(self, node: str, journal: Journal) -> None:
-        """Make the process and the disk of a broker; starts nothing."""
+        """Make the process and the disk of a broker or controller; starts nothing."""
         self.disks.create(node)
         self.processes[node] = broker_process(
             node,
@@ -130,16 +137,18 @@ class LocalNodes(RealCluster[AddressPlan]):
             timeout_s=self.config.start_timeout_s,
         )
 
-    def endpoint(self, broker: str, plan: AddressPlan) -> BrokerEndpoint:
-        """Return the addresses and files of a broker."""
+    def endpoint(self, node: str, plan: AddressPlan) -> BrokerEndpoint:
+        """Return the addresses and files of a broker or controller."""
         return broker_endpoint(
-            broker,
-            bind=plan.direct(broker),
-            advertised=plan.advertised(broker),
-            zookeeper_connect=",".join(str(plan.advertised(node)) for node in plan.zookeepers),
+            node,
+            bind=plan.direct(node),
+            advertised=plan.advertised(node),
+            zookeeper_connect=",".join(map(str, map(plan.advertised, plan.zookeepers))),
             run_directory=self.run_directory,
             seed=self.config.seed,
             tracing=self.config.tracing,
-            log_dirs=self.config.log_dirs,
-            voters=() if plan.zookeepers else voters(plan.brokers, plan.advertised),
+            log_dirs=1 if node in plan.controllers else self.config.log_dirs,
+            voters=()
+            if plan.zookeepers
+            else voters(plan.controllers or plan.brokers, plan.advertised),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -19,8 +19,10 @@ from nemesis.interfaces.runtime import Missing
 from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.support.errors import UsageError
+from nemesis.support.node_names import is_controller, node_of
 from nemesis.support.source_address import source_address_library
 from nemesis.targets.base import (
+    CONTROLLERS,
     PLAINTEXT,
     BrokerEndpoint,
     BrokerProgram,
@@ -35,6 +37,9 @@ from nemesis.targets.kafka.stored_classes import store_classes, stored_classes
 
 CONTROLLER: Final = "CONTROLLER"
 """The listener of a KRaft node for controllers and brokers."""
+BROKER_ROLE: Final = "broker"
+CONTROLLER_ROLE: Final = "controller"
+MOST_CONTROLLERS: Final = 7
 VERSION: Final = "kafka-version"
 HOME: Final = "kafka-home"
 MEMORY: Final = "768m"
@@ -54,11 +59,17 @@ class KafkaTarget:
 
     name = "kafka"
 
-    def __init__(self, version: str = DEFAULT_VERSION, home: Path | None = None) -> None:
-        """Raises ``UsageError`` for a version that is not in the table of releases."""
+    def __init__(
+        self, version: str = DEFAULT_VERSION, home: Path | None = None, controllers: int = 0
+    ) -> None:
+        """Raises ``UsageError`` for a version that is not in the table of releases.
+
+        ``controllers``: how many KRaft controllers run apart from the brokers; 0: each broker is one.
+        """
         self._release = find_release(version)
         self._version = version
         self._home = home
+        self._controllers = controllers
 
     @property
     def observes(self) -> frozenset[EventSource]:
@@ -75,20 +86,20 @@ class KafkaTarget:
     @property
     def options(self) -> dict[str, str]:
         home = {} if self._home is None else {HOME: str(self._home)}
-        return {VERSION: self._version, **home}
+        apart = {CONTROLLERS: str(self._controllers)} if self._controllers else {}
+        return {VERSION: self._version, **home, **apart}
 
     def with_options(self, options: Mapping[str, str]) -> Self:
-        """Return the target with another ``kafka-version`` or ``kafka-home``; raises ``UsageError``."""
-        refuse_options(self.name, options, [VERSION, HOME])
-        if HOME not in options:
-            return type(self)(options.get(VERSION, DEFAULT_VERSION))
-        home = Path(options[HOME]).resolve()
-        version = installed_in(home).version
-        if options.get(VERSION, version) != version:
+        """Return the target with other ``kafka-version``, ``kafka-home``, ``controllers``; raises ``UsageError``."""
+        refuse_options(self.name, options, [VERSION, HOME, CONTROLLERS])
+        controllers = _controllers(options.get(CONTROLLERS, "0"))
+        version, home = _chosen_release(options)
+        if controllers and find_release(version).uses_zookeeper:
             raise UsageError(
-                f"--{HOME} {home}: expected Kafka {options[VERSION]}, got {version}: leave --{VERSION} out"
+                f"--{CONTROLLERS}: Kafka {version} runs with ZooKeeper and has no controllers of its own: "
+                f"leave it out, or choose --{VERSION} 4.0.0 or newer"
             )
-        return type(self)(version, home)
+        return type(self)(version, home, controllers)
 
     def make_ready(self, say: Callable[[str], None]) -> None:
         """Fetch the jars when they are not in the cache, compile the library that binds source addresses, and store
@@ -154,6 +165,19 @@ class KafkaTarget:
         return cached(self._version) if self._home is None else installed_in(self._home)
 
 
+def _chosen_release(options: Mapping[str, str]) -> tuple[str, Path | None]:
+    """Return the version, and the directory if one is named; raises ``UsageError``."""
+    if HOME not in options:
+        return options.get(VERSION, DEFAULT_VERSION), None
+    home = Path(options[HOME]).resolve()
+    version = installed_in(home).version
+    if options.get(VERSION, version) != version:
+        raise UsageError(
+            f"--{HOME} {home}: expected Kafka {options[VERSION]}, got {version}: leave --{VERSION} out"
+        )
+    return version, home
+
+
 def _refuse_commas(log_dirs: Iterable[Path]) -> None:
     for log_dir in log_dirs:
         if "," in str(log_dir):
@@ -173,15 +197,45 @@ def _with_zookeeper(
 
 
 def _with_quorum(endpoint: BrokerEndpoint, properties: Mapping[str, object]) -> dict[str, object]:
-    """Return a node that is controller and broker. Nodes find its controller where a control plane would listen."""
+    """Return a node that is controller, broker or both: the voters are controllers.
+
+    Nodes find the controller of a broker where a control plane would listen.
+    """
     voters = (f"{voter}@{address}" for voter, address in endpoint.voters)
+    is_voter = endpoint.broker_id in dict(endpoint.voters)
+    is_broker = not is_controller(node_of(endpoint.broker_id))
+    roles = [BROKER_ROLE] * is_broker + [CONTROLLER_ROLE] * is_voter
     return {
-        **_listeners(endpoint, {**properties, "control.plane.listener.name": CONTROLLER}),
-        "process.roles": "broker,controller",
+        **_quorum_listeners(endpoint, properties, roles),
+        "process.roles": ",".join(roles),
         "node.id": str(endpoint.broker_id),
         "controller.listener.names": CONTROLLER,
         "controller.quorum.voters": ",".join(voters),
     }
+
+
+def _quorum_listeners(
+    endpoint: BrokerEndpoint, properties: Mapping[str, object], roles: Sequence[str]
+) -> dict[str, object]:
+    if BROKER_ROLE not in roles:
+        own = {
+            "listeners": f"{CONTROLLER}://{endpoint.bind}",
+            "advertised.listeners": f"{CONTROLLER}://{endpoint.advertised}",
+        }
+    elif CONTROLLER_ROLE in roles:
+        own = _listeners(endpoint, {**properties, "control.plane.listener.name": CONTROLLER})
+    else:
+        own = _listeners(endpoint, properties)
+    protocols = f"{PLAINTEXT}:{PLAINTEXT},{CONTROLLER}:{PLAINTEXT}"
+    return {**own, "listener.security.protocol.map": protocols}
+
+
+def _controllers(text: str) -> int:
+    if not text.isdecimal() or int(text) > MOST_CONTROLLERS:
+        raise UsageError(
+            f"--{CONTROLLERS} is {text}: expected 0 (each broker is a controller) to {MOST_CONTROLLERS}"
+        )
+    return int(text)
 
 
 def _listeners(endpoint: BrokerEndpoint, properties: Mapping[str, object]) -> dict[str, object]:

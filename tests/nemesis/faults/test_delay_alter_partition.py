@@ -10,7 +10,7 @@ import pytest
 from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from nemesis.faults.delay_alter_partition import DelayAlterPartition, is_proposed_on_links
-from nemesis.faults.selectors import id_of
+from nemesis.support.node_names import id_of
 from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from nemesis.faults.base import DrawRange, FaultContext
 from nemesis.faults.delay_control import DelayControl
-from nemesis.faults.selectors import id_of
+from nemesis.support.node_names import id_of
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.delete_controller import CONTROLLER_PATH, DeleteController
-from nemesis.faults.selectors import id_of
+from nemesis.support.node_names import id_of
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
 
 

@@ -18,12 +18,12 @@ from nemesis.faults.moves import Moves
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.remove_broker import RemoveBroker
 from nemesis.faults.rolling_restart import RollingRestart
-from nemesis.faults.selectors import id_of, node_of
 from nemesis.history.events import Event, Kind
 from nemesis.interfaces.errors import NodeExited
 from nemesis.interfaces.links import FETCH_API_KEY, Link
 from nemesis.runtimes.simulation.processes import SimulationMembership
 from nemesis.support.errors import UsageError
+from nemesis.support.node_names import id_of, node_of
 from nemesis.testing import assert_valid, simulate_plan
 from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
 

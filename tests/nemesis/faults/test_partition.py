@@ -12,7 +12,7 @@ from nemesis.faults import partition as partition_module
 from nemesis.faults.base import Fault, FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.delay_control import DelayControl
-from nemesis.faults.partition import Partition
+from nemesis.faults.partition import Partition, ShapeName, surroundings
 from nemesis.faults.stall import StallFollower
 from nemesis.interfaces.errors import FaultLost
 from nemesis.interfaces.links import Link, LinkCounters
@@ -110,3 +110,41 @@ def test_links_that_were_held_when_a_helper_failed_are_let_go(fault: Fault) -> N
 
     asyncio.run(scene())
     assert not runtime.held
+
+
+CONTROLLERS = ["controller-1", "controller-2", "controller-3"]
+AROUND = {
+    "brokers": ["broker-1", "broker-2"],
+    "controllers": CONTROLLERS,
+    "zookeepers": [],
+    "clients": ["client-1"],
+}
+
+
+def cut_from(victim: str, shape: ShapeName) -> dict[str, list[str]]:
+    """Whom the victim no longer hears, and who no longer hears it."""
+    around = surroundings(victim, **AROUND)
+    chosen = Partition(shape=shape, duration_s=5.0).grudge(
+        victim,
+        brokers=around.peers,
+        zookeepers=around.apart,
+        clients=around.clients,
+        rng=Random(3),
+    )
+    return {node: sorted(deaf) for node, deaf in chosen.items()}
+
+
+def test_a_broker_is_cut_from_controllers_that_are_no_brokers_as_from_zookeeper() -> None:
+    assert cut_from("broker-1", "from-zookeeper")["broker-1"] == CONTROLLERS
+    assert cut_from("broker-1", "one-node")["broker-1"] == ["broker-2"]
+
+
+def test_a_partition_around_a_controller_is_one_among_the_controllers() -> None:
+    others = ["controller-1", "controller-3"]
+    for shape in ("one-node", "from-zookeeper", "halves"):
+        assert cut_from("controller-2", shape)["controller-2"] == others, shape
+    assert cut_from("controller-2", "from-clients")["controller-2"] == AROUND["brokers"]
+    bridged = cut_from("controller-2", "bridge")
+    assert sorted(bridged) == others
+    apart = cut_from("controller-2", "with-clients")
+    assert apart["controller-2"] == apart["broker-1"] == others

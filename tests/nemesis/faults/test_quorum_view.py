@@ -34,7 +34,9 @@ def metadata(leader: int, leader_epoch: int, *, controller: int = 3) -> ClusterM
 
 
 def test_a_deposed_controller_that_still_claims_to_be_active_is_not_the_controller() -> None:
-    assert newest([QuorumLeader(1, 4), QuorumLeader(2, 7), QuorumLeader(3, 6)]) == (2, 7)
+    assert newest([QuorumLeader(1, 4), QuorumLeader(2, 7), QuorumLeader(3, 6)]) == QuorumLeader(
+        2, 7
+    )
     assert newest([]) is None
 
 
@@ -44,6 +46,14 @@ def test_the_metadata_are_those_of_the_active_controllers_own_broker() -> None:
     assert freshest(QuorumLeader(1, 5), known) is stale
     assert freshest(QuorumLeader(3, 5), known) is fresh
     assert freshest(None, known) is fresh
+
+
+def test_the_metadata_are_those_of_the_broker_that_has_fetched_most_of_a_controllers_log() -> None:
+    slow, fast = metadata(1, 9), metadata(2, 3)
+    known = {"broker-1": slow, "broker-2": fast}
+    assert freshest(QuorumLeader(1002, 5, {1: 70, 2: 80}), known) is fast
+    assert freshest(QuorumLeader(1002, 5, {1: 80, 2: 80}), known) is slow
+    assert freshest(QuorumLeader(1002, 5), known) is slow
 
 
 def test_a_snapshot_has_the_controller_the_unfenced_brokers_and_the_partitions() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -22,13 +24,21 @@ SNAPSHOT = ClusterSnapshot(
 )
 
 
-def choose(text: str, free: list[str] | None = None, seed: int = 0) -> list[str]:
+def choose(
+    text: str,
+    free: list[str] | None = None,
+    seed: int = 0,
+    *,
+    snapshot: ClusterSnapshot = SNAPSHOT,
+    controllers: Sequence[str] = (),
+) -> list[str]:
     return selectors.choose(
         selectors.parse(text),
         free=BROKERS if free is None else free,
-        snapshot=SNAPSHOT,
+        snapshot=snapshot,
         total=3,
         rng=Random(seed),
+        controllers=controllers,
     )
 
 
@@ -45,6 +55,32 @@ def choose(text: str, free: list[str] | None = None, seed: int = 0) -> list[str]
 )
 def test_names_that_stand_for_certain_nodes(text: str, nodes: list[str]) -> None:
     assert choose(text) == nodes
+
+
+def test_a_controller_that_is_no_broker_is_struck_by_its_own_names_only() -> None:
+    apart = ["controller-1", "controller-2", "controller-3"]
+    snapshot = replace(SNAPSHOT, controller=Ephemeral(1002, session=0, czxid=5))
+    assert choose("controller", snapshot=snapshot, controllers=apart) == ["controller-2"]
+    assert choose("controller-3", snapshot=snapshot, controllers=apart) == ["controller-3"]
+    with pytest.raises(SelectorUnresolved, match="controller-2 is dead"):
+        choose("controller", snapshot=snapshot, controllers=["controller-1"])
+    for text in ("one", "bystander", "minority", "majority", "all"):
+        drawn = {
+            node
+            for seed in range(20)
+            for node in choose(text, snapshot=snapshot, controllers=apart, seed=seed)
+        }
+        assert drawn == set(BROKERS), text
+
+
+def test_voters_are_named_in_a_cluster_with_kraft_only() -> None:
+    kraft = frozenset(["broker-1", "controller-1"])
+    selectors.check("voters-majority", kraft)
+    selectors.check("controller-1", kraft)
+    with pytest.raises(UsageError, match="this cluster has broker-1, controller-1"):
+        selectors.check("controller-2", kraft)
+    with pytest.raises(UsageError, match="this cluster has ZooKeeper and no voters"):
+        selectors.check("voters-minority", frozenset(["broker-1", "zookeeper-1"]))
 
 
 def test_a_bystander_is_any_broker_but_the_controller() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from nemesis.faults.base import FaultContext
-from nemesis.faults.selectors import id_of
 from nemesis.faults.slow_zookeeper import MAX_HOLD_MS, SlowZookeeper
 from nemesis.interfaces.links import Link
+from nemesis.support.node_names import id_of
 from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
 
 

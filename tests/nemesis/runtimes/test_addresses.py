@@ -25,6 +25,17 @@ def test_each_node_has_an_address_of_its_own() -> None:
     assert len(plan.callers()) == 6
 
 
+def test_controllers_of_a_quorum_have_addresses_where_zookeeper_would_have() -> None:
+    plan = AddressPlan("127.4.9", brokers=2, zookeepers=0, clients=1, controllers=2)
+    assert plan.advertised("controller-2") == Address("127.4.9.52", 9093)
+    assert plan.routes("controller-2") == [
+        (Address("127.4.9.52", 9093), Address("127.4.9.52", 19093))
+    ]
+    assert plan.callers()["127.4.9.52"] == "controller-2"
+    assert Address("127.4.9.52", 19093) in plan.listening()
+    assert plan.with_broker().controllers == plan.controllers
+
+
 def test_one_more_broker_leaves_the_others_where_they_are() -> None:
     plan = AddressPlan("127.4.9", brokers=49, zookeepers=1, clients=2)
     wider = plan.with_broker()

@@ -57,6 +57,12 @@ def test_a_cluster_may_have_no_ensemble() -> None:
     assert plan.within(SUBNET).hosts == plan.hosts
 
 
+def test_controllers_of_a_quorum_have_addresses_where_zookeeper_would_have() -> None:
+    plan = DockerAddresses(SUBNET, brokers=1, zookeepers=0, clients=1, controllers=2)
+    assert plan.address("controller-2") == Address("198.18.7.12", 9093)
+    assert plan.with_broker().hosts.items() > plan.within(SUBNET).hosts.items()
+
+
 def test_the_same_nodes_in_another_subnet() -> None:
     plan = DockerAddresses(SUBNET, brokers=2, zookeepers=3, clients=2)
     moved = plan.within(IPv4Network("198.19.0.0/24"))

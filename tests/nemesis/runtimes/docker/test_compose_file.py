@@ -16,8 +16,10 @@ from nemesis.support.errors import UsageError
 from nemesis.targets.base import BrokerProgram
 
 SUBNET = IPv4Network("198.18.7.0/24")
-HOSTS = {"broker-1": "198.18.7.21", "broker-2": "198.18.7.22"}
-BROKERS = {node: {"broker.id": int(node[-1]), "host": host} for node, host in HOSTS.items()}
+HOSTS = {"broker-1": "198.18.7.21", "broker-2": "198.18.7.22", "controller-1": "198.18.7.11"}
+BROKERS = {
+    node: {"broker.id": int(node[-1]), "host": HOSTS[node]} for node in ("broker-1", "broker-2")
+}
 NODES = [*compose_file.ZOOKEEPERS, *BROKERS]
 
 
@@ -74,6 +76,25 @@ def test_a_cluster_with_kraft_has_no_zookeeper_and_waits_for_none() -> None:
     assert sorted(compose["volumes"]) == sorted([*BROKERS, *map(compose_file.disk_volume, BROKERS)])
     assert not [node for node, service in compose["services"].items() if "depends_on" in service]
     assert "zookeeper" not in str(compose)
+
+
+def test_a_controller_of_its_own_is_made_like_a_broker() -> None:
+    compose = cluster(brokers={**BROKERS, "controller-1": {"node.id": 1001}}, has_zookeeper=False)
+    assert list(compose["services"]) == [*BROKERS, "controller-1"]
+    service = compose["services"]["controller-1"]
+    assert service["container_name"] == "nemesis-0a1b-controller-1"
+    assert service["labels"]["nemesis.node"] == service["hostname"] == "controller-1"
+    assert service["networks"]["cluster"]["ipv4_address"] == HOSTS["controller-1"]
+    assert json.loads(service["environment"]["NODE_CONFIGURATION"]) == {"node.id": 1001}
+    disk = compose_file.disk_volume("controller-1")
+    assert service["volumes"][:2] == [
+        f"controller-1:{compose_file.NODE_DIRECTORY}",
+        f"{disk}:{compose_file.DATA_DIRECTORY}",
+    ]
+    assert compose["volumes"][disk]["name"] == "nemesis-0a1b-controller-1-disk"
+    assert compose["volumes"][disk]["labels"]["nemesis.node"] == "controller-1"
+    assert "broker-" not in str(service)
+    assert "/9093" in str(service["healthcheck"])
 
 
 def test_the_nodes_are_configured_by_the_file_alone() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nemesis.interfaces.cluster import controllers_of, voters_of
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.interfaces.links import Address
 from nemesis.runtimes.config import ClusterConfig
@@ -45,6 +46,17 @@ def test_a_kraft_cluster_has_no_ensemble_and_its_controllers_are_found_beside_th
     assert nodes.direct_address("controller-2") == Address("198.18.7.22", 9093)
     with pytest.raises(RuntimeFailure, match="there is no node 'broker-7'"):
         nodes.direct_address("controller-7")
+
+
+def test_controllers_of_their_own_are_nodes_and_their_brokers_are_no_controllers(
+    tmp_path: Path,
+) -> None:
+    nodes = nodes_of(config(tmp_path, "kafka", kafka_version="4.1.1", controllers="3"))
+    assert controllers_of(nodes) == ["controller-1", "controller-2", "controller-3"]
+    assert voters_of(nodes) == controllers_of(nodes)
+    assert nodes.direct_address("controller-2") == Address("198.18.7.12", 9093)
+    ports = {node: rule.port for node, rule in nodes.packet_nodes(nodes.addresses).items()}
+    assert (ports["broker-1"], ports["controller-1"], ports["client-1"]) == (9092, 9093, None)
 
 
 def test_a_mixed_cluster_runs_on_this_machine_only(tmp_path: Path) -> None:

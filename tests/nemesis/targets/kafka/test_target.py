@@ -14,7 +14,7 @@ from nemesis.interfaces.processes import BrokerMembership
 from nemesis.interfaces.traces import Traces
 from nemesis.support.errors import UsageError
 from nemesis.targets import TARGETS
-from nemesis.targets.base import BrokerEndpoint, uses_zookeeper
+from nemesis.targets.base import BrokerEndpoint, controllers_of, uses_zookeeper, voters
 from nemesis.targets.kafka.stored_classes import class_archive
 
 KAFKA = TARGETS["kafka"]
@@ -68,6 +68,41 @@ def test_a_kraft_node_is_controller_and_broker_and_knows_the_voters() -> None:
     quorum = "1@127.4.9.1:9093,2@127.4.9.2:9093,3@127.4.9.3:9093"
     assert properties["controller.quorum.voters"] == quorum
     assert not [name for name in properties if "zookeeper" in name]
+
+
+def test_controllers_apart_from_brokers_are_the_voters() -> None:
+    apart = KAFKA.with_options({"kafka-version": "4.1.1", "controllers": "3"})
+    assert apart.options == {"kafka-version": "4.1.1", "controllers": "3"}
+    assert (controllers_of(apart), controllers_of(KRAFT)) == (3, 0)
+    found = {
+        f"controller-{number}": Address(f"127.4.9.{50 + number}", 9093) for number in (1, 2, 3)
+    }
+    quorum = voters(found, found.__getitem__)
+    broker = apart.broker_properties(replace(ENDPOINT, voters=quorum), {})
+    assert broker["process.roles"] == "broker"
+    assert broker["listeners"] == "PLAINTEXT://127.4.9.2:19092"
+    endpoint = replace(
+        ENDPOINT,
+        broker_id=1002,
+        bind=Address("127.4.9.52", 19093),
+        advertised=found["controller-2"],
+        voters=quorum,
+    )
+    controller = apart.broker_properties(endpoint, {})
+    assert controller["process.roles"] == "controller"
+    assert controller["node.id"] == "1002"
+    assert controller["listeners"] == "CONTROLLER://127.4.9.52:19093"
+    assert controller["advertised.listeners"] == "CONTROLLER://127.4.9.52:9093"
+    expected = "1001@127.4.9.51:9093,1002@127.4.9.52:9093,1003@127.4.9.53:9093"
+    assert broker["controller.quorum.voters"] == controller["controller.quorum.voters"] == expected
+
+
+def test_controllers_are_refused_with_zookeeper_and_in_numbers_that_cannot_be() -> None:
+    with pytest.raises(UsageError, match=r"Kafka 3\.9\.1 runs with ZooKeeper"):
+        KAFKA.with_options({"kafka-version": "3.9.1", "controllers": "3"})
+    for wrong in ("-1", "8", "x"):
+        with pytest.raises(UsageError, match=f"--controllers is {wrong}: expected 0"):
+            KAFKA.with_options({"kafka-version": "4.1.1", "controllers": wrong})
 
 
 def test_a_kraft_cluster_has_no_zookeeper_and_its_voters_stay() -> None:
