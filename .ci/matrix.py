@@ -2,8 +2,8 @@
 
     .venv/bin/python .ci/matrix.py --seeds 12
 
-Every scenario runs on every runtime, with its own faults. A run takes all faults that the machine can do
-(`--faults all`) where the runtime cannot do one of the scenario's own, or a machine may lack the disks for it.
+Every scenario of the reference runs on every runtime, with its own faults. A run takes all faults that the machine can
+do (`--faults all`) where the runtime cannot do one of the scenario's own, or a machine may lack the disks for it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def matrix(seeds: int) -> list[dict[str, str]]:
             "faults": "" if runs_its_own(name, runtime) else "--faults all",
             "seeds": str(SIMULATED_SEEDS if kind.real_time is None else seeds),
         }
-        for name in scenario.names()
+        for name in scenario.names_for("reference")
         for runtime, kind in RUNTIMES.items()
     ]
 

@@ -5,13 +5,17 @@ batch is committed when a majority of the voters has it: the same base offset, e
 has batches that no majority has, until it follows another one and cuts them off. Within an epoch all voters must agree:
 where they do not, the history has a problem.
 
-Limits: a batch at the very end may be in a majority's logs before its leader knew that it was committed. Only the log
-is read: where a snapshot has replaced its beginning, which with Kafka's defaults takes an hour or 20 MB, the history
-has a problem.
+A snapshot may have replaced the beginning of a voter's log. Its name has the offset at which it ends and the epoch of
+the last record in it. A log that has this record in this epoch has, by the rules of Raft, the same records before it;
+so its batches count for the voter with the snapshot, too.
+
+Limits: a batch at the very end may be in a majority's logs before its leader knew that it was committed. What is in a
+snapshot is not read: where snapshots have replaced the beginnings of all logs, the history has a problem.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +30,8 @@ from nemesis.history.quorum_records import Reader
 METADATA_LOG: Final = "__cluster_metadata-0"
 """The directory of the log in a voter's first log directory."""
 SEGMENTS: Final = "*.log"
+SNAPSHOTS: Final = "*.checkpoint"
+_SNAPSHOT_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 """Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, two timestamps, producer, count."""
 _PREFIX_BYTES: Final = 12
@@ -73,16 +79,32 @@ class QuorumBatch:
             yield QuorumRecord(offset, _bytes(body), _bytes(body))
 
 
+class SnapshotId(NamedTuple):
+    """What the name of a snapshot says: all records before ``end_offset`` are in it, the last one of this epoch."""
+
+    end_offset: int
+    epoch: int
+
+
 @dataclass(frozen=True, slots=True)
 class QuorumLog:
-    """Batches in the order of their offsets, and what is wrong with the files."""
+    """Batches in the order of their offsets, the voter's snapshots, and what is wrong with the files."""
 
     batches: tuple[QuorumBatch, ...]
     problems: tuple[str, ...] = ()
+    snapshots: tuple[SnapshotId, ...] = ()
+
+    @property
+    def start(self) -> int:
+        """The first offset that the log has, or would have."""
+        if self.batches:
+            return self.batches[0].base_offset
+        return max((snapshot.end_offset for snapshot in self.snapshots), default=0)
 
 
 def read_quorum_log(directory: Path) -> QuorumLog:
     """Return a voter's log, up to the first batch that is cut short or damaged; raises OSError."""
+    snapshots = tuple(snapshots_in(directory))
     batches: list[QuorumBatch] = []
     files = sorted(directory.glob(SEGMENTS))
     for file in files:
@@ -93,22 +115,31 @@ def read_quorum_log(directory: Path) -> QuorumLog:
                 # A writer that was killed leaves a torn end in the last file; anywhere else something is lost.
                 is_end = file == files[-1] and size > len(data)
                 damage = f"{file} is damaged at byte {position}"
-                return QuorumLog(tuple(batches), () if is_end else (damage,))
+                return QuorumLog(tuple(batches), () if is_end else (damage,), snapshots)
             batches.append(batch)
             position = size
-    return QuorumLog(tuple(batches))
+    return QuorumLog(tuple(batches), (), snapshots)
+
+
+def snapshots_in(directory: Path) -> Iterator[SnapshotId]:
+    """Yield the snapshots of a voter in the order of their ends; one that is empty says nothing and is left out."""
+    for file in sorted(directory.glob(SNAPSHOTS)):
+        name = _SNAPSHOT_NAME.fullmatch(file.name)
+        if name is not None and int(name[1]) > 0:
+            yield SnapshotId(int(name[1]), int(name[2]))
 
 
 def committed(members: Sequence[QuorumLog], voters: int) -> QuorumLog:
-    """Return what a majority of this many voters has."""
+    """Return what a majority of this many voters has, in its log or in a snapshot."""
     majority = voters // 2 + 1
     problems = [problem for member in members for problem in member.problems]
-    there = sum(bool(member.batches) for member in members)
+    there = sum(bool(member.batches or member.snapshots) for member in members)
     if there < majority:
         problems.append(
             f"the metadata logs of {there} voters have records: expected a majority of {voters}"
         )
     counts = Counter(batch.identity for member in members for batch in member.batches)
+    counts.update(identity for member in members for identity in _in_snapshots(member, members))
     batches = {
         batch.base_offset: batch
         for member in members
@@ -125,6 +156,30 @@ def committed(members: Sequence[QuorumLog], voters: int) -> QuorumLog:
         for offset, epoch in _disagreements(members)
     ]
     return QuorumLog(ordered, tuple(problems))
+
+
+def _in_snapshots(
+    member: QuorumLog, members: Sequence[QuorumLog]
+) -> frozenset[tuple[int, int, int]]:
+    """Return the batches before the beginning of this voter's log that its snapshots have, by logs that have them."""
+    return frozenset(
+        batch.identity
+        for snapshot in member.snapshots
+        if snapshot.end_offset >= member.start
+        for other in members
+        if _continues(other, snapshot)
+        for batch in other.batches
+        if batch.last_offset < member.start
+    )
+
+
+def _continues(log: QuorumLog, snapshot: SnapshotId) -> bool:
+    """Return whether the log has the last record of the snapshot, and so all records of it that it has place for."""
+    last = snapshot.end_offset - 1
+    return any(
+        batch.base_offset <= last <= batch.last_offset and batch.epoch == snapshot.epoch
+        for batch in log.batches
+    )
 
 
 def _disagreements(members: Sequence[QuorumLog]) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@
         run.json                           RunInfo: everything needed to repeat and to judge the run
         raw/*.jsonl                        one file per process, as written during the run
         raw/zookeeper/zookeeper-N/version-2/log.*    ZooKeeper's own transaction logs
-        raw/quorum/broker-N/*.log    the metadata logs of a KRaft quorum
+        raw/quorum/broker-N/*.log    the metadata logs of a KRaft quorum, and its snapshots (*.checkpoint)
         mutant.py                          the planted bug, if it is from a file
         history/                           the same, ingested: ordered Parquet
         logs/                              what the processes printed

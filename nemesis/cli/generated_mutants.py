@@ -69,7 +69,7 @@ def run_generated(request: GeneratedRequest) -> None:
     chosen = drawn(mutations, seed=request.draw_seed, count=request.count)
     batch = chosen if request.batch is None else batch_of(chosen, *_batch(request.batch))
     note(f"{len(batch)} mutants of {len(mutations)}")
-    names = [request.scenario] if request.scenario is not None else scenario.names()
+    names = [request.scenario] if request.scenario is not None else scenario.names_for("reference")
     scenarios = {name: with_time_limit(scenario.load(name), request.time_limit_s) for name in names}
     folder = request.store / "generated"
     path = request.results or folder / f"seed-{request.draw_seed}.jsonl"

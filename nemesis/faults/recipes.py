@@ -20,7 +20,7 @@ from nemesis.faults.connections import SlowLink
 from nemesis.faults.kill import Kill, KillController
 from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
-from nemesis.faults.selectors import TOUCHED
+from nemesis.faults.selectors import TOUCHED, VOTERS_MAJORITY, VOTERS_MINORITY
 from nemesis.faults.session import ExpireSession
 from nemesis.faults.stall import StallFollower
 
@@ -37,6 +37,8 @@ class Recipe:
     steps: Steps
     deposes_by_session: bool = False
     """Whether the end of its session deposes the controller, as with ZooKeeper only."""
+    has_voters: bool = False
+    """Whether it strikes voters of a KRaft quorum."""
 
 
 def stale_control_requests(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
@@ -218,6 +220,49 @@ def controllers_in_turn(rng: Random, durations: DrawRange) -> list[tuple[float, 
     ]
 
 
+def voters_lost(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """A minority of the voters dies, and the quorum goes on; later a majority does, and it stands still for a while."""
+    minority_s, majority_s = durations.draw(rng), durations.low_s
+    return [
+        (0.0, Kill(selector=VOTERS_MINORITY, duration_s=minority_s)),
+        (
+            round(minority_s + RESTART_S + 1.0, 2),
+            Kill(selector=VOTERS_MAJORITY, duration_s=majority_s),
+        ),
+    ]
+
+
+def successor_dies(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """The active controller is cut off from the others; they elect another one, which dies before the heal."""
+    return [
+        (0.0, Partition(shape="one-node", selector="controller", duration_s=durations.high_s)),
+        (round(rng.uniform(2.5, 3.5), 2), KillController(duration_s=durations.low_s)),
+    ]
+
+
+def voter_behind(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """A minority of the voters is dead so long that the others have taken snapshots; it catches up while the controller
+    dies.
+    """
+    del rng
+    behind_s = 2 * durations.high_s
+    return [
+        (0.0, Kill(selector=VOTERS_MINORITY, duration_s=behind_s)),
+        (behind_s + 1.5, KillController(duration_s=durations.low_s)),
+    ]
+
+
+def eligible_replicas(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """A follower dies, then a leader while one replica is left in sync: what may lead is known from the eligible leader
+    replicas only (KIP-966), and both start again without having been stopped in order.
+    """
+    leader_s = round(rng.uniform(2.6, 3.4), 2)
+    return [
+        (0.0, Kill(selector="follower", duration_s=durations.high_s + leader_s)),
+        (leader_s, Kill(selector="leader", duration_s=durations.draw(rng))),
+    ]
+
+
 CLASSIC: Final = (
     "stale-control-requests",
     "zombie-by-partition",
@@ -290,6 +335,28 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         frozenset({"expire-session", "kill-controller"}),
         controllers_in_turn,
         deposes_by_session=True,
+    ),
+    "voters-lost": Recipe(
+        "a minority of a KRaft quorum's voters dies, then a majority for a limited time",
+        frozenset({"kill"}),
+        voters_lost,
+        has_voters=True,
+    ),
+    "successor-dies": Recipe(
+        "the controller is cut off, and the one that takes its place dies",
+        frozenset({"partition", "kill-controller"}),
+        successor_dies,
+    ),
+    "voter-behind": Recipe(
+        "voters of a KRaft quorum are dead while others take snapshots; they catch up while the controller dies",
+        frozenset({"kill", "kill-controller"}),
+        voter_behind,
+        has_voters=True,
+    ),
+    "eligible-replicas": Recipe(
+        "a follower dies, then a leader: who may lead is known from the eligible leader replicas only",
+        frozenset({"kill"}),
+        eligible_replicas,
     ),
 }
 """Every recipe by the name that scenarios use; one whose kinds are not all enabled is not drawn."""

@@ -34,7 +34,7 @@ from nemesis.checkers.framework.property import Check
 from nemesis.history import spark
 from nemesis.history.errors import HistoryError
 from nemesis.history.ingest import renew
-from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS
+from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS, SNAPSHOTS
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.spark_cluster import is_local
 from nemesis.judging import foreign
@@ -194,17 +194,17 @@ def salvage(run: RunDirectory) -> None:
     They lie where the servers wrote them; a server that still runs may be writing, which the reader tolerates
     at the end of the last file.
     """
-    copies = [
-        (data, run.zookeeper / data.parent.name / "version-2", "log.*")
+    copies: list[tuple[Path, Path, tuple[str, ...]]] = [
+        (data, run.zookeeper / data.parent.name / "version-2", ("log.*",))
         for data in sorted((run.path / "data").glob("zookeeper-*/version-2"))
     ]
     voters = "controller-*" if run.read_info().controllers else "broker-*"
     copies += [
-        (data, run.quorum / data.relative_to(run.path / "data").parts[0], SEGMENTS)
+        (data, run.quorum / data.relative_to(run.path / "data").parts[0], (SEGMENTS, SNAPSHOTS))
         for data in sorted((run.path / "data").glob(f"{voters}/**/{METADATA_LOG}"))
     ]
-    for data, target, names in copies:
-        logs = sorted(data.glob(names))
+    for data, target, patterns in copies:
+        logs = sorted(log for pattern in patterns for log in data.glob(pattern))
         if all(_is_copied(log, target / log.name) for log in logs):
             continue
         draft = target.with_name(f"{target.name}.draft")

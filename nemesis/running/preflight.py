@@ -205,6 +205,8 @@ def prepare(options: RunOptions) -> RunRequest:
         request = replace(request, scenario=scenario.override(chosen, kinds=_able(request)))
     elif options.faults is None and options.plan is None and not chosen.zookeepers:
         request = _without_zookeepers_faults(request)
+    if options.plan is None:
+        _require_voters(request.scenario)
     request = _with_plan(request, options.plan)
     _check_workload(chosen)
     _check_mutant(request)
@@ -307,6 +309,16 @@ def _fault_names(text: str | None) -> tuple[str, ...] | None:
     for name in names:
         choose(FAULTS, name)
     return names
+
+
+def _require_voters(chosen: Scenario) -> None:
+    """Raise ``UsageError`` when the scenario's recipes strike voters and the cluster has ZooKeeper."""
+    wanted = [name for name in chosen.faults.recipes if RECIPES[name].has_voters]
+    if wanted and chosen.zookeepers:
+        raise UsageError(
+            f"the scenario {chosen.name} has the recipes {', '.join(wanted)} for the voters of a KRaft quorum: choose "
+            "--target kafka with --kafka-version 4.0.0 or newer"
+        )
 
 
 def _with_plan(request: RunRequest, file: Path | None) -> RunRequest:

@@ -177,6 +177,11 @@ def names() -> list[str]:
     return sorted(f.name.removesuffix(".yaml") for f in files if f.name.endswith(".yaml"))
 
 
+def names_for(target: str) -> list[str]:
+    """Return the scenarios that come with nemesis and are for this target, unless the command line names another."""
+    return [name for name in names() if load(name).target == target]
+
+
 def load(name_or_path: str) -> Scenario:
     """Return a scenario of ours by its name, or a user's by its path; raises ``UsageError``."""
     if name_or_path in names():

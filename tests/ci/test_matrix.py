@@ -27,9 +27,10 @@ def jobs() -> list[dict[str, str]]:
     return include
 
 
-def test_every_scenario_runs_on_every_runtime_with_faults_that_it_can_do() -> None:
+def test_every_scenario_of_the_reference_runs_on_every_runtime_with_faults_that_it_can_do() -> None:
     faults = {(job["scenario"], job["runtime"]): job["faults"] for job in jobs()}
-    assert faults.keys() == {(name, runtime) for name in scenario.names() for runtime in RUNTIMES}
+    names = scenario.names_for("reference")
+    assert faults.keys() == {(name, runtime) for name in names for runtime in RUNTIMES}
     assert {job for job, chosen in faults.items() if chosen} == {
         ("disk-faults", "docker"),
         ("idempotent-producers", "local"),
@@ -48,6 +49,13 @@ def test_simulated_runs_are_cheap_enough_for_more_seeds() -> None:
         ("docker", "3"),
         ("simulation", "200"),
     }
+
+
+def test_every_scenario_of_another_target_is_a_job_of_its_own() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/nightly.yml").read_text("utf-8"))
+    included = workflow["jobs"]["kafka"]["strategy"]["matrix"]["include"]
+    others = set(scenario.names()) - set(scenario.names_for("reference"))
+    assert others == {job["scenario"] for job in included} - {"partition-controller"}
 
 
 def test_the_workflow_takes_its_jobs_from_the_script() -> None:

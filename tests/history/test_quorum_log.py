@@ -17,7 +17,7 @@ from crc32c import crc32c
 from nemesis.checkers.assignments import decoded
 from nemesis.history.events import Event
 from nemesis.history.quorum_events import PROCESS, QuorumEvents
-from nemesis.history.quorum_log import QuorumLog, committed, read_quorum_log
+from nemesis.history.quorum_log import QuorumLog, SnapshotId, committed, read_quorum_log
 from nemesis.history.quorum_records import SCHEMAS, decode
 from tests.history.quorum_logs import REAL
 
@@ -180,11 +180,58 @@ def test_without_a_majority_nothing_is_committed(log: QuorumLog, empty: int) -> 
     )
 
 
-def test_a_log_whose_beginning_a_snapshot_replaced_is_a_problem(log: QuorumLog) -> None:
-    cut = QuorumLog(log.batches[5:])
-    first = cut.batches[0].base_offset
-    [problem] = committed([cut, cut], 3).problems
-    assert problem == f"the metadata logs of a majority lack the offsets 0 to {first - 1}"
+def behind_snapshot(log: QuorumLog, replaced: int, *, epoch_ahead: int = 0) -> QuorumLog:
+    """The voter, with a snapshot in place of its first batches. A positive ``epoch_ahead`` makes it another's."""
+    last = log.batches[replaced - 1]
+    snapshot = SnapshotId(last.last_offset + 1, last.epoch + epoch_ahead)
+    return QuorumLog(log.batches[replaced:], (), (snapshot,))
+
+
+def test_where_snapshots_replaced_all_beginnings_the_beginning_is_a_problem(log: QuorumLog) -> None:
+    cut = behind_snapshot(log, 5)
+    [problem] = committed([cut, cut, cut], 3).problems
+    assert problem == f"the metadata logs of a majority lack the offsets 0 to {cut.start - 1}"
+
+
+@pytest.mark.parametrize("replaced", [5, "all"])
+def test_one_log_has_the_beginning_for_voters_with_snapshots(
+    log: QuorumLog, replaced: int | str
+) -> None:
+    count = replaced if isinstance(replaced, int) else len(log.batches)
+    cut = behind_snapshot(log, count)
+    agreed = committed([cut, log, cut], 3)
+    assert agreed.problems == ()
+    assert agreed.batches == (log.batches if count == 5 else log.batches[:count])
+    assert committed([QuorumLog(()), log, cut], 3).batches == log.batches
+
+
+def test_a_snapshot_of_another_epoch_says_nothing_of_a_log(log: QuorumLog) -> None:
+    foreign = behind_snapshot(log, 5, epoch_ahead=1)
+    agreed = committed([foreign, log, foreign], 3)
+    assert agreed.batches == log.batches[5:]
+    assert agreed.problems == (
+        f"the metadata logs of a majority lack the offsets 0 to {foreign.start - 1}",
+    )
+
+
+def test_a_log_that_ends_before_the_snapshot_proves_nothing(log: QuorumLog) -> None:
+    cut, short = behind_snapshot(log, 5), QuorumLog(log.batches[:4])
+    assert committed([cut, short, cut], 3).batches == log.batches[5:]
+
+
+def test_the_snapshots_of_a_voter_are_known_by_their_names(tmp_path: Path, data: bytes) -> None:
+    names = (
+        "00000000000000000035-0000000001.checkpoint",
+        "00000000000000000120-0000000003.checkpoint",
+        "00000000000000000000-0000000000.checkpoint",
+        "00000000000000000130-0000000003.checkpoint.part",
+        "bootstrap.checkpoint",
+    )
+    for name in names:
+        (tmp_path / name).touch()
+    log = voter(tmp_path, data)
+    assert log.snapshots == (SnapshotId(35, 1), SnapshotId(120, 3))
+    assert log.start == 0
 
 
 def test_a_version_that_is_not_known_is_refused() -> None:

@@ -28,6 +28,8 @@ from nemesis.support.node_names import BROKER, CONTROLLER
 CHUNK_BYTES = 2**20
 TRANSACTION_LOGS = DATA_DIRECTORY / "version-2"
 """Of a ZooKeeper member."""
+LOG_SUFFIXES = frozenset({".log", ".checkpoint"})
+"""Of segments, and of snapshots of a metadata log."""
 BESIDE_LOGS = frozenset({HIGH_WATERMARKS, LOG_STARTS, CLEANED, METADATA})
 
 
@@ -99,7 +101,7 @@ def _save_logs(container: Container, node: str, run_directory: Path) -> None:
     home = logs_at_home(run_directory, node)
     has_logs = node.startswith((BROKER, CONTROLLER))
     for path, content in _members(container, DATA_DIRECTORY) if has_logs else ():
-        if path.suffix == ".log" or path.name in BESIDE_LOGS:
+        if path.suffix in LOG_SUFFIXES or path.name in BESIDE_LOGS:
             _write(content, home / path)
 
 

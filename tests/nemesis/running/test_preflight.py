@@ -241,3 +241,38 @@ def test_a_fault_of_zookeeper_that_is_asked_of_a_kraft_cluster_is_refused(tmp_pa
         UsageError, match="cuts nothing in a cluster of 3 brokers without ZooKeeper"
     ):
         prepare(asked)
+
+
+def test_controllers_of_their_own_are_nodes_of_the_run(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("- {at_s: 5.0, fault: kill, target: controller-3, duration_s: 5.0}\n")
+    asked = replace(options(tmp_path, plan=plan), target="kafka")
+    request = prepare(replace(asked, target_options={**KRAFT, "controllers": "3"}))
+    info = create_run_directory(request, []).read_info()
+    assert (info.controllers, info.brokers, info.zookeepers) == (3, 3, 0)
+    assert "--controllers 3" in info.replay
+    with pytest.raises(UsageError, match="'controller-3': this cluster has broker-1"):
+        prepare(replace(asked, target_options=KRAFT))
+
+
+@pytest.mark.parametrize(
+    ("target", "chosen"), [("kafka", {"kafka-version": "3.9.1"}), ("reference", {})]
+)
+def test_a_scenario_that_strikes_voters_is_refused_with_zookeeper(
+    tmp_path: Path, target: str, chosen: dict[str, str]
+) -> None:
+    asked = replace(options(tmp_path), scenario="kraft", target=target, target_options=chosen)
+    with pytest.raises(UsageError, match="the recipes voters-lost, voter-behind for the voters"):
+        prepare(asked)
+
+
+def test_the_scenario_kraft_loses_a_minority_and_then_a_majority(tmp_path: Path) -> None:
+    request = prepare(replace(options(tmp_path), scenario="kraft", seed=1, time_limit_s=300.0))
+    assert request.scenario.target == "kafka"
+    assert "metadata.log.max.record.bytes.between.snapshots" in request.scenario.broker_properties
+    kills = [item for item in request.plan if item.fault.name == "kill"]
+    first, later = (
+        next(item for item in kills if f"voters-{size}" in str(item.fault))
+        for size in ("minority", "majority")
+    )
+    assert first.end_s < later.at_s
