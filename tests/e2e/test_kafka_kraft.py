@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from crc32c import crc32c
 from nemesis.history.quorum_events import QuorumEvents
 from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS, committed, read_quorum_log
 from nemesis.history.run_directory import RunDirectory
+from nemesis.support.node_names import node_of
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.kafka_jars import require_jars
 
@@ -24,6 +26,11 @@ FAULTS: Final = "partition,kill-controller,expire-session"
 VOTERS: Final = 3
 STRANGER: Final = 9
 """The id of a broker that does not exist."""
+
+CONTROLLERS_STRUCK: Final = """\
+- {at_s: 6.0, fault: kill-controller, duration_s: 6.0}
+- {at_s: 18.0, fault: partition, shape: one-node, target: controller, duration_s: 6.0}
+"""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -74,6 +81,54 @@ def test_kafka_4_under_faults_is_valid_and_a_forged_election_is_not(tmp_path: Pa
     assert judged_again.returncode == 1, judged_again.stdout
     assert f"whose leader {STRANGER} is not in its ISR" in judged_again.stdout
     assert f"{state.topic}-{state.partition}" in judged_again.stdout
+
+
+def test_controllers_of_their_own_are_killed_and_cut_off_and_no_broker_with_them(
+    tmp_path: Path,
+) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(CONTROLLERS_STRUCK)
+    arguments = ("--time-limit", "34", "--plan", str(plan), "--engine", "inline")
+    asked = (*KRAFT, "--controllers", str(VOTERS))
+    ran = nemesis(tmp_path, "run", SCENARIO, *asked, "--seed", "1", *arguments, timeout_s=400)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+    run = RunDirectory.open(latest(tmp_path))
+    applied = [event for event in events(run.path, "nemesis") if event["kind"] == "fault-applied"]
+    assert [event["fault"] for event in applied] == ["kill-controller", "partition"]
+    assert {event["effect"] for event in applied} == {"measured"}
+    struck = {node for event in applied for node in event["targets"]}
+    assert {node.rpartition("-")[0] for node in struck} == {"controller"}
+    assert sorted(voter.name for voter in run.quorum.glob("*")) == [
+        f"controller-{number}" for number in range(1, VOTERS + 1)
+    ]
+    log = committed([read_quorum_log(voter) for voter in sorted(run.quorum.glob("*"))], VOTERS)
+    assert log.problems == ()
+    written = list(QuorumEvents().events(log.batches))
+    elected = [node_of(event.controller_id) for event in written if event.controller_id is not None]
+    assert set(elected) <= {f"controller-{number}" for number in range(1, VOTERS + 1)}
+    assert len(elected) >= 3, "each fault deposes the active controller"
+    fenced = [
+        event.path for event in written if "ids" in (event.path or "") and event.zk_op == "delete"
+    ]
+    assert fenced == [], "the death of a controller is not that of a broker"
+
+
+def test_a_voter_that_starts_again_from_a_snapshot_leaves_the_history_whole(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("- {at_s: 8.0, fault: kill, target: voters-minority, duration_s: 6.0}\n")
+    arguments = ("--time-limit", "26", "--plan", str(plan), "--engine", "inline")
+    ran = nemesis(tmp_path, "run", "kraft", "--seed", "1", *arguments, timeout_s=400)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    run = RunDirectory.open(latest(tmp_path))
+    logs = [read_quorum_log(voter) for voter in sorted(run.quorum.glob("*"))]
+    assert all(log.snapshots for log in logs)
+    whole, [shortened, *others] = logs[0], logs[1:]
+    snapshot = shortened.snapshots[0]
+    later = tuple(b for b in shortened.batches if b.base_offset >= snapshot.end_offset)
+    behind = replace(shortened, batches=later)
+    assert committed([whole, behind, *others], VOTERS) == committed(logs, VOTERS)
+    assert committed([whole, behind], VOTERS).problems == ()
 
 
 def _forge_election(run: RunDirectory, topic_id: str, partition: int, epoch: int) -> None:
