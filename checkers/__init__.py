@@ -5,6 +5,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``framework``        shapes of checks, segments, verdicts, the engine: everything that no property owns
 * ``breaks``           the smallest histories that break each property
 * ``controller``       one live controller per epoch, deposed ones fenced
+* ``quorum``           one leader of a KRaft quorum per epoch, nothing committed is lost
 * ``office``, ``broker_failures``   the controller leaves its office for a reason; brokers that are gone are replaced
 * ``control_effects``  what brokers answer to the controller without an error has happened
 * ``metadata``         what brokers know of the cluster never goes back
@@ -86,6 +87,7 @@ from nemesis.checkers.log.client_log import (
 )
 from nemesis.checkers.metadata import METADATA_NEVER_BACK
 from nemesis.checkers.office import OFFICE_KEPT
+from nemesis.checkers.quorum import ONE_QUORUM_LEADER, QUORUM_COMMITS_STAY
 from nemesis.checkers.reassignment import REASSIGNMENT
 from nemesis.checkers.replication.commitment import ACK_AFTER_COMMIT, NO_TRUNCATION_BELOW_HW
 from nemesis.checkers.replication.epoch_ends import EPOCH_ENDS_ANSWERED
@@ -124,6 +126,8 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     BROKER_EPOCH_FENCED,
     OFFICE_KEPT,
     CONTROLLER_ELECTED_IN_TIME,
+    ONE_QUORUM_LEADER,
+    QUORUM_COMMITS_STAY,
     DEAD_BROKERS_REPLACED,
     METADATA_NEVER_BACK,
     CONTROL_REQUESTS_APPLIED,
@@ -194,11 +198,15 @@ def select(names: Iterable[str] | None = None) -> list[Check]:
 
 
 def judged_by_default(observed: Collection[EventSource]) -> tuple[str, ...]:
-    """Return all of our own properties but the samples of what these sources show exactly, in the order of reports."""
+    """Return our own properties in the order of reports.
+
+    Left out are samples of what these sources show exactly, and properties of a quorum where they show none.
+    """
     return tuple(
         name
         for name, known in CHECKERS.items()
-        if not known.stands_in_for or known.incomplete_without(observed)
+        if (not known.stands_in_for or known.incomplete_without(observed))
+        and (not known.is_of_quorum or EventSource.QUORUM_LOG in observed)
     )
 
 

@@ -18,6 +18,7 @@ from nemesis.checkers.cycles.log_transactions import LogTransactions
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Check, Property
 from nemesis.history.memory import history_of
+from nemesis.history.sources import EventSource
 
 DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 _FINDINGS_HEAD: Final = """\
@@ -55,7 +56,7 @@ strict serializability, which allows least.
 def broken(decided: Property) -> Iterator[Finding]:
     """Yield what the property's check finds in each of its smallest breaking histories."""
     for events in decided.breaks:
-        outcome = check(history_of(events), [_strictest(decided.check)])
+        outcome = check(history_of(events), [_strictest(decided.check)], observed=[*EventSource])
         result = next(result for result in outcome.results if result.property == decided.name)
         if not result.findings:
             raise ValueError(f"{decided.name}: expected a finding in {events}, got none")

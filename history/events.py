@@ -95,6 +95,7 @@ class Kind(StrEnum):
     END_STATE = "end-state"
     REPLICA_OFFSETS = "replica-offsets"
     REPLICA_SAMPLE = "replica-sample"
+    QUORUM_SAMPLE = "quorum-sample"
     STORED_LOG = "stored-log"
     STORED_SEGMENT = "stored-segment"
     STORED_BATCH = "stored-batch"

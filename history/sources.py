@@ -36,6 +36,8 @@ class EventSource(StrEnum):
     """The offsets that each replica answers when the run has ended."""
     REPLICA_SAMPLES = "replica-samples"
     """Offsets that replicas answer during the run, now and then: between two samples nothing is known."""
+    QUORUM_SAMPLES = "quorum-samples"
+    """What leaders of a KRaft quorum answer about it during the run, now and then."""
     STORED_LOGS = "stored-logs"
     """The files of the replicas' logs, read once the brokers are stopped."""
 
@@ -45,7 +47,9 @@ class EventSource(StrEnum):
         return _LABELS[self]
 
 
-ALL_SOURCES: Final = tuple(source for source in EventSource if source is not EventSource.QUORUM_LOG)
+OF_QUORUM: Final = frozenset({EventSource.QUORUM_LOG, EventSource.QUORUM_SAMPLES})
+"""The sources that only a cluster with KRaft has."""
+ALL_SOURCES: Final = tuple(source for source in EventSource if source not in OF_QUORUM)
 """The sources that a cluster with ZooKeeper can have."""
 
 _LABELS: Final = MappingProxyType(
@@ -59,6 +63,7 @@ _LABELS: Final = MappingProxyType(
         EventSource.END_STATE: "the state at the end",
         EventSource.REPLICA_OFFSETS: "offsets of replicas at rest",
         EventSource.REPLICA_SAMPLES: "samples of replicas",
+        EventSource.QUORUM_SAMPLES: "answers of the quorum's leaders",
         EventSource.STORED_LOGS: "the files of the logs",
     }
 )
@@ -89,6 +94,7 @@ _KINDS: Final[Mapping[EventSource, tuple[Kind, ...]]] = MappingProxyType(
         EventSource.END_STATE: (Kind.END_STATE,),
         EventSource.REPLICA_OFFSETS: (Kind.REPLICA_OFFSETS,),
         EventSource.REPLICA_SAMPLES: (Kind.REPLICA_SAMPLE,),
+        EventSource.QUORUM_SAMPLES: (Kind.QUORUM_SAMPLE,),
         EventSource.STORED_LOGS: (Kind.STORED_LOG, Kind.STORED_SEGMENT, Kind.STORED_BATCH),
     }
 )

@@ -425,6 +425,15 @@ def _replica_sample(event: Event) -> str:
     return f"{about} answered the log end {event.log_end_offset}"
 
 
+def _quorum_sample(event: Event) -> str:
+    about = (
+        f"voter {event.node} answered that it leads the quorum in epoch {event.controller_epoch}"
+    )
+    if event.high_watermark is None:
+        return about
+    return f"{about}, with the high watermark {event.high_watermark}"
+
+
 def _convergence(event: Event) -> str:
     check = f"the check {event.check!r}"
     if event.topic is not None or event.node is not None:
@@ -512,6 +521,7 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.END_STATE: _end_state,
         Kind.REPLICA_OFFSETS: _replica_offsets,
         Kind.REPLICA_SAMPLE: _replica_sample,
+        Kind.QUORUM_SAMPLE: _quorum_sample,
         Kind.CONVERGENCE: _convergence,
         Kind.UNFORESEEN_EXCEPTION: _unforeseen_exception,
         Kind.PHASE: _phase,

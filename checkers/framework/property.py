@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from nemesis.checkers.framework.reason import Reason, SeekCause
 from nemesis.history.events import Event
-from nemesis.history.sources import ALL_SOURCES, EventSource, source_of
+from nemesis.history.sources import EventSource, source_of
 
 SAMPLED_WITHOUT: Final = frozenset({EventSource.TRACES})
 """Samples stand in for what traces would show."""
@@ -75,6 +75,8 @@ class Property:
     stands_in_for: str = ""
     """The exact property of which this one is a sample. It is judged only where brokers do not trace: a violation is
     certain, its absence is not."""
+    is_of_quorum: bool = False
+    """Whether it is about a KRaft quorum: it is not judged, nor listed, where a cluster has none."""
     recorded_since: int = 2
     """The first format of events whose runs record what the property needs. It does not judge runs of older formats."""
     reason: Reason | None = None
@@ -136,13 +138,13 @@ def _standing_in(observed: Collection[EventSource]) -> set[EventSource]:
 
 
 def _listed(sources: Collection[EventSource]) -> str:
-    return ", ".join(source.value for source in ALL_SOURCES if source in sources)
+    return ", ".join(source.value for source in EventSource if source in sources)
 
 
 def _missing(
     wanted: Collection[EventSource], observed: Collection[EventSource]
 ) -> tuple[EventSource, ...]:
-    return tuple(source for source in ALL_SOURCES if source in wanted and source not in observed)
+    return tuple(source for source in EventSource if source in wanted and source not in observed)
 
 
 def property_names(check: Check | type[Check]) -> tuple[str, ...]:

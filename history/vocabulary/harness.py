@@ -164,6 +164,21 @@ class ReplicaSample(View, frozen=True, kw_only=True):
     """Of a member of the ISR, as ListOffsets answers a debugging client."""
 
 
+@declares(Kind.QUORUM_SAMPLE)
+class QuorumSample(View, frozen=True, kw_only=True):
+    """A voter of a KRaft quorum answered during the run that it leads the quorum.
+
+    Voters that do not hold themselves for the leader refuse, and have no event.
+    """
+
+    node: int
+    """The voter, by its node id."""
+    controller_epoch: int
+    """The epoch of the quorum in which the voter leads."""
+    high_watermark: Records | None = None
+    """Of the metadata log. Left out while the leader does not know it."""
+
+
 @declares(Kind.STORED_LOG)
 class StoredLog(View, frozen=True, kw_only=True):
     """The log of a replica, as its files hold it once the broker is stopped; without a topic, a broker's files.

@@ -100,12 +100,16 @@ class QuorumView:
             return None
         return snapshot_of(leader, freshest(leader, known), moving)
 
-    async def _leader(self) -> QuorumLeader | None:
-        """Return the active controller; None when no node claims to be it."""
-        claims = await asyncio.gather(
+    async def claims(self) -> list[QuorumLeader]:
+        """Ask all voters; return what those answer that hold themselves for active."""
+        answers = await asyncio.gather(
             *(self._ask_controller(node, _claim) for node in voters_of(self._cluster))
         )
-        return newest(claim for claim in claims if claim is not None)
+        return [claim for claim in answers if claim is not None]
+
+    async def _leader(self) -> QuorumLeader | None:
+        """Return the active controller; None when no node claims to be it."""
+        return newest(await self.claims())
 
     async def _metadata(self, node: str) -> ClusterMetadata | None:
         return await self._ask(node, node, _metadata)

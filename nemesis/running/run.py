@@ -37,6 +37,7 @@ from nemesis.running.lateness import Load, machine_load, trace_lateness
 from nemesis.running.offset_samples import OffsetSamples
 from nemesis.running.offsets_at_rest import OffsetsAtRest
 from nemesis.running.progress import Status
+from nemesis.running.quorum_samples import record_quorum
 from nemesis.running.record import Record
 from nemesis.running.stored_logs import liveness, record_stored_logs
 from nemesis.running.timeout_settings import timeout_settings
@@ -166,6 +167,10 @@ class Run:
                     self._runtime, view, self._harness, rng=Random(f"{self._seed}/offset-samples")
                 )
                 await stack.enter_async_context(self._background(samples.record()))
+            if isinstance(view, QuorumView):
+                await stack.enter_async_context(
+                    self._background(record_quorum(view, self._harness))
+                )
             try:
                 watch = ConvergenceWatch(
                     self._runtime, view, self._harness, Random(f"{self._seed}/convergence")

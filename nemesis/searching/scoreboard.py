@@ -27,9 +27,14 @@ COLUMNS: Final = (
     "bug", "property named for it", "caught by", "scenario", "seeds to detect", "reached", "acted", "faults",
     "operations", "story",
 )  # fmt: skip
-BROKEN_BY_NO_BUG: Final = frozenset({"fault-effect", "hw-sampled", "liveness"})
-"""Of the harness itself, only measured, or not judged where brokers trace: no planted bug of a simulated run can break
-these. An end-to-end test has a bug for ``hw-sampled``."""
+BROKEN_BY_NO_BUG: Final = frozenset(
+    {
+        *("fault-effect", "hw-sampled", "liveness"),
+        *(name for name, known in CHECKERS.items() if known.is_of_quorum),
+    }
+)
+"""Of the harness itself, only measured, not judged where brokers trace, or of a KRaft quorum: no planted bug of a
+simulated run can break these. An end-to-end test has a bug for ``hw-sampled``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 import pytest
 from hypothesis import given, settings
 
-from nemesis.checkers import CHECKERS, FOREIGN, not_observed, select
+from nemesis.checkers import CHECKERS, FOREIGN, judged_by_default, not_observed, select
 from nemesis.checkers.breaks.events import loaded, poll
 from nemesis.checkers.checking import check
 from nemesis.checkers.foreign import decided_in
@@ -52,7 +52,7 @@ def test_brokers_write_traces_and_nobody_else_does() -> None:
     for declared in declarations():
         is_trace = declared.view.__module__ in writers
         assert (source_of(declared.kind) is EventSource.TRACES) == is_trace
-    assert {source_of(kind) for kind in Kind} == set(ALL_SOURCES)
+    assert {source_of(kind) for kind in Kind} == {*EventSource} - {EventSource.QUORUM_LOG}
 
 
 @pytest.mark.parametrize("name", CHECKERS)
@@ -72,7 +72,13 @@ def test_operations_of_clients_decide_every_property_of_an_external_history(work
 
 
 def test_what_is_not_observed_names_the_missing_sources() -> None:
-    assert not_observed(CHECKERS, ALL_SOURCES) == ()
+    assert not_observed(judged_by_default(ALL_SOURCES), ALL_SOURCES) == ()
+    with_quorum = judged_by_default([*ALL_SOURCES, EventSource.QUORUM_LOG])
+    of_quorum = set(with_quorum) - set(judged_by_default(ALL_SOURCES))
+    assert of_quorum == {"one-quorum-leader", "quorum-commits-stay"}
+    assert not_observed(["quorum-commits-stay"], ALL_SOURCES) == (
+        NotObserved(property="quorum-commits-stay", without=(EventSource.QUORUM_SAMPLES,)),
+    )
     assert not_observed(["hw-grows", "unseen"], UNTRACED) == (
         NotObserved(property="hw-grows", without=(EventSource.TRACES,)),
     )

@@ -113,6 +113,15 @@ def test_controllers_of_their_own_are_killed_and_cut_off_and_no_broker_with_them
     ]
     assert fenced == [], "the death of a controller is not that of a broker"
 
+    outcome = json.loads(run.results_file.read_text())
+    checked = {result["property"]: result["checked"] for result in outcome["results"]}
+    assert checked["quorum-commits-stay"] > 10
+    _forge_high_watermark(run, behind=log.batches[-1].last_offset)
+    judged_again = nemesis(tmp_path, "check", str(run.path), "--engine", "inline", timeout_s=200)
+    assert judged_again.returncode == 1, judged_again.stdout
+    assert "quorum-commits-stay" in judged_again.stdout
+    assert "has its first record at offset" in judged_again.stdout
+
 
 def test_a_voter_that_starts_again_from_a_snapshot_leaves_the_history_whole(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
@@ -129,6 +138,19 @@ def test_a_voter_that_starts_again_from_a_snapshot_leaves_the_history_whole(tmp_
     behind = replace(shortened, batches=later)
     assert committed([whole, behind, *others], VOTERS) == committed(logs, VOTERS)
     assert committed([whole, behind], VOTERS).problems == ()
+
+
+def _forge_high_watermark(run: RunDirectory, *, behind: int) -> None:
+    """Let the first leader have answered a high watermark that is higher than all that was written."""
+    file = run.raw_file("harness")
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    number, sample = next(
+        (number, event)
+        for number, event in enumerate(map(json.loads, lines))
+        if event["kind"] == "quorum-sample" and event.get("high_watermark") is not None
+    )
+    lines[number] = json.dumps({**sample, "high_watermark": behind + 1000}) + "\n"
+    file.write_text("".join(lines), encoding="utf-8")
 
 
 def _forge_election(run: RunDirectory, topic_id: str, partition: int, epoch: int) -> None:

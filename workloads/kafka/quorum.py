@@ -38,6 +38,8 @@ class QuorumLeader(NamedTuple):
 
     node: int
     epoch: int
+    high_watermark: int = -1
+    """Of the metadata log; −1: the leader does not know it yet."""
     observed: Mapping[int, int] = MappingProxyType({})
     """The log end offsets of the brokers that are no voters, as far as the controller knows them."""
 
@@ -49,7 +51,12 @@ async def quorum_leader(client: KafkaClient, address: Address, *, timeout_s: flo
     partition = response.topics[0].partitions[0]
     _require(partition.error_code)
     observed = {int(node.replica_id): int(node.log_end_offset) for node in partition.observers}
-    return QuorumLeader(int(partition.leader_id), int(partition.leader_epoch), observed)
+    return QuorumLeader(
+        int(partition.leader_id),
+        int(partition.leader_epoch),
+        int(partition.high_watermark),
+        observed,
+    )
 
 
 async def removed_replicas(

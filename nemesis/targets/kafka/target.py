@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from nemesis.history.sources import ALL_SOURCES, EventSource
+from nemesis.history.sources import ALL_SOURCES, OF_QUORUM, EventSource
 from nemesis.interfaces.brokers import (
     BrokerEpochs,
     DiskCommands,
@@ -81,7 +81,7 @@ class KafkaTarget:
         if self._release.uses_zookeeper:
             return shown
         unseen = {EventSource.METADATA_LOG, EventSource.REPLICA_SAMPLES}
-        return shown - unseen | {EventSource.QUORUM_LOG}
+        return shown - unseen | OF_QUORUM
 
     @property
     def options(self) -> dict[str, str]:

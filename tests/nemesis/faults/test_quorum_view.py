@@ -51,8 +51,8 @@ def test_the_metadata_are_those_of_the_active_controllers_own_broker() -> None:
 def test_the_metadata_are_those_of_the_broker_that_has_fetched_most_of_a_controllers_log() -> None:
     slow, fast = metadata(1, 9), metadata(2, 3)
     known = {"broker-1": slow, "broker-2": fast}
-    assert freshest(QuorumLeader(1002, 5, {1: 70, 2: 80}), known) is fast
-    assert freshest(QuorumLeader(1002, 5, {1: 80, 2: 80}), known) is slow
+    assert freshest(QuorumLeader(1002, 5, observed={1: 70, 2: 80}), known) is fast
+    assert freshest(QuorumLeader(1002, 5, observed={1: 80, 2: 80}), known) is slow
     assert freshest(QuorumLeader(1002, 5), known) is slow
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.history.sources import EventSource
+from nemesis.history.sources import OF_QUORUM, EventSource
 from nemesis.interfaces.brokers import BrokerEpochs, Containers, DiskCommands, PlantedBugs
 from nemesis.interfaces.links import Address
 from nemesis.interfaces.processes import BrokerMembership
@@ -109,7 +109,7 @@ def test_a_kraft_cluster_has_no_zookeeper_and_its_voters_stay() -> None:
     assert not uses_zookeeper(KRAFT)
     hidden = {EventSource.METADATA_LOG, EventSource.REPLICA_SAMPLES}
     assert KAFKA.observes - KRAFT.observes == hidden
-    assert KRAFT.observes - KAFKA.observes == {EventSource.QUORUM_LOG}
+    assert KRAFT.observes - KAFKA.observes == OF_QUORUM
     assert {BrokerMembership, BrokerEpochs} <= KRAFT.missing({}).keys() - KAFKA.missing({}).keys()
 
 
