@@ -15,9 +15,10 @@ from typing import Any, ClassVar, Self
 from nemesis.faults import selectors
 from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
 from nemesis.faults.held_requests import HeldRequests
+from nemesis.interfaces.cluster import controllers_of
 from nemesis.interfaces.links import FETCH_API_KEY, Link
 from nemesis.interfaces.network import RequestLinks
-from nemesis.support.node_names import id_of
+from nemesis.support.node_names import id_of, is_controller
 
 HELD_TIMEOUT_S = 4.0
 POLL_INTERVAL_S = 0.1
@@ -56,9 +57,11 @@ class StallFollowerStrike:
 
     def __init__(self, context: FaultContext, follower: str) -> None:
         self._context = context
+        cluster = context.cluster
+        leaders = controllers_of(cluster) if is_controller(follower) else cluster.brokers
         links = frozenset(
             Link(follower, leader, api_key=FETCH_API_KEY)
-            for leader in context.cluster.brokers
+            for leader in leaders
             if leader != follower
         )
         self._requests = HeldRequests(context, links)
