@@ -59,7 +59,7 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     brokers: int = 3
     zookeepers: int = 1
     controllers: int = 0
-    """KRaft controllers that are no brokers; they alone are the voters of the quorum then."""
+    """KRaft controllers that are not brokers; they alone are the voters of the quorum then."""
     time_limit_s: float = 0.0
     started_at: str = ""
     """UTC, ISO 8601."""

@@ -188,7 +188,7 @@ def surroundings(
     zookeepers: list[str],
     clients: list[str],
 ) -> Surroundings:
-    """Return what the shapes mean around this victim; ``controllers`` are those of KRaft that are no brokers."""
+    """Return what the shapes mean around this victim; ``controllers`` are those of KRaft that are not brokers."""
     if victim in controllers:
         others = [controller for controller in controllers if controller != victim]
         return Surroundings(controllers, others, brokers)

@@ -2,8 +2,8 @@
 
 ``controller``, ``bystander`` (a broker that is not the controller), ``leader``, ``leader("t",0)``,
 ``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``touched``, ``tracer``, ``broker-2``,
-``controller-2`` (a KRaft controller that is no broker), ``voters-minority``, ``voters-majority`` (of a KRaft quorum).
-Only these three names and ``controller`` stand for a controller that is no broker.
+``controller-2`` (a KRaft controller that is not a broker), ``voters-minority``, ``voters-majority`` (of KRaft).
+Only these three names and ``controller`` stand for a controller that is not a broker.
 
 Without a partition, ``leader`` and ``follower`` draw one. Nodes that another fault in force has touched, and dead
 ones, are not chosen. Two names are exceptions: ``touched`` is a living broker that another fault in force has struck,
@@ -97,7 +97,7 @@ def choose(
     """Return the nodes that the selector stands for, out of ``free``; raises ``SelectorUnresolved``.
 
     ``total`` is the number of brokers in the cluster: a majority is a majority of all, not of the free ones.
-    ``controllers`` are the free nodes among the KRaft controllers that are no brokers.
+    ``controllers`` are the free nodes among the KRaft controllers that are not brokers.
     """
     if selector.role == "controller":
         if snapshot.controller is None:
@@ -136,7 +136,7 @@ async def resolve(
 ) -> list[str]:
     """Return the nodes that the selector stands for at this moment; raises ``SelectorUnresolved``.
 
-    ``only_brokers``: where the controller is no broker, ``controller`` stands for some broker.
+    ``only_brokers``: where the controller is not a broker, ``controller`` stands for some broker.
     """
     cluster = context.cluster
     if only_brokers and text == "controller" and controllers_of(cluster):

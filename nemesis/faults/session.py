@@ -1,7 +1,7 @@
 """``expire-session``: the victim's session ends, while its process and its links are healthy.
 
-With KRaft its heartbeats are held until it is fenced (``heartbeats``); a controller that is no broker has no session,
-and ``controller`` stands for some broker there. With ZooKeeper its session ends at once: that of
+With KRaft its heartbeats are held until it is fenced (``heartbeats``). A KRaft controller that is not a broker has no
+session, and ``controller`` stands for some broker there. With ZooKeeper its session ends at once: that of
 ``/controller`` or ``/brokers/ids/N`` is taken over and closed
 (``nemesis.runtimes.session_takeover`` says how). Its owner goes on acting until it learns of it: the zombie window,
 without any other fault. A session of a broker that another fault has touched may be ended too: that is how

@@ -45,7 +45,7 @@ class Cluster(Protocol):
 
 @runtime_checkable
 class SeparateControllers(Protocol):
-    """A cluster that may have KRaft controllers which are no brokers."""
+    """A cluster that may have KRaft controllers which are not brokers."""
 
     @property
     def controllers(self) -> list[str]:

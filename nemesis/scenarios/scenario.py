@@ -148,7 +148,7 @@ class Scenario(_Strict, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> frozenset[str]:
-        """The names of the brokers, of the ZooKeeper servers, and of KRaft controllers that are no brokers."""
+        """The names of the brokers, of the ZooKeeper servers, and of KRaft controllers that are not brokers."""
         counts = {
             "broker": self.brokers,
             "zookeeper": self.zookeepers,

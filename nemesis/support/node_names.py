@@ -1,7 +1,7 @@
 """What the nodes of a cluster are called: ``broker-1`` and so on, numbered from 1.
 
 The id of ``broker-N`` is N. A KRaft controller that is a node of its own, ``controller-N``, has an id above those of
-all brokers: ids of nodes differ, whatever their roles are.
+all brokers: ids of nodes differ, in all roles.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def id_of(node: str) -> int:
 
 
 def is_controller(node: str) -> bool:
-    """Return whether the node is a KRaft controller and no broker."""
+    """Return whether the node is a KRaft controller and not a broker."""
     return node.startswith(CONTROLLER)
 
 

@@ -153,7 +153,7 @@ def uses_zookeeper(target: Target) -> bool:
 
 
 def controllers_of(target: Target) -> int:
-    """Return how many KRaft controllers the cluster has that are no brokers."""
+    """Return how many KRaft controllers the cluster has that are not brokers."""
     return int(target.options.get(CONTROLLERS, 0))
 
 

@@ -33,15 +33,15 @@ def test_a_deposed_leader_may_still_hold_itself_for_the_leader_of_its_epoch() ->
 
 def test_two_leaders_of_one_epoch_are_found_once() -> None:
     leaders, _ = results(described(1, 1, 3), described(2, 2, 3), described(3, 2, 3))
-    [found] = leaders.findings
-    assert found.sentence == "Voters 1 and 2 both led the quorum in epoch 3."
+    [finding] = leaders.findings
+    assert finding.sentence == "Voters 1 and 2 both led the quorum in epoch 3."
 
 
 def test_a_first_record_at_the_high_watermark_replaces_nothing() -> None:
     mark = described(1, 1, 3, high_watermark=8)
     assert results(mark, led_from(8, 2, 4))[1].findings == ()
-    [found] = results(mark, led_from(7, 2, 4))[1].findings
-    assert found.sentence == (
+    [finding] = results(mark, led_from(7, 2, 4))[1].findings
+    assert finding.sentence == (
         "Voter 1 answered the high watermark 8 in epoch 3; voter 2, the leader of epoch 4, has its first record at "
         "offset 7."
     )
@@ -54,8 +54,8 @@ def test_epochs_are_in_order_whatever_the_order_of_the_answers_is(is_earlier: bo
         described(5, 1, 3, high_watermark=9),
         described(1 if is_earlier else 9, 2, 4, high_watermark=8),
     )
-    [found] = results(first, later)[1].findings
-    assert found.sentence.endswith("voter 2, the leader of epoch 4, answered 8.")
+    [finding] = results(first, later)[1].findings
+    assert finding.sentence.endswith("voter 2, the leader of epoch 4, answered 8.")
     higher = described(1 if is_earlier else 9, 2, 4, high_watermark=9)
     assert results(first, higher)[1].findings == ()
 

@@ -132,12 +132,12 @@ def test_a_voter_that_starts_again_from_a_snapshot_leaves_the_history_whole(tmp_
     run = RunDirectory.open(latest(tmp_path))
     logs = [read_quorum_log(voter) for voter in sorted(run.quorum.glob("*"))]
     assert all(log.snapshots for log in logs)
-    whole, [shortened, *others] = logs[0], logs[1:]
+    complete, [shortened, *others] = logs[0], logs[1:]
     snapshot = shortened.snapshots[0]
     later = tuple(b for b in shortened.batches if b.base_offset >= snapshot.end_offset)
     behind = replace(shortened, batches=later)
-    assert committed([whole, behind, *others], VOTERS) == committed(logs, VOTERS)
-    assert committed([whole, behind], VOTERS).problems == ()
+    assert committed([complete, behind, *others], VOTERS) == committed(logs, VOTERS)
+    assert committed([complete, behind], VOTERS).problems == ()
 
 
 def _forge_high_watermark(run: RunDirectory, *, behind: int) -> None:

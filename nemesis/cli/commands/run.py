@@ -57,7 +57,7 @@ def run(
             "--controllers",
             metavar="N",
             parser=whole_number,
-            help="Of Kafka with KRaft: N controllers that are no brokers; 0: each broker is one.",
+            help="Of Kafka with KRaft: N controllers that are not brokers; 0: each broker is one.",
         ),
     ] = None,
     reference: Annotated[

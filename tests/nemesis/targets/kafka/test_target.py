@@ -74,10 +74,10 @@ def test_controllers_apart_from_brokers_are_the_voters() -> None:
     apart = KAFKA.with_options({"kafka-version": "4.1.1", "controllers": "3"})
     assert apart.options == {"kafka-version": "4.1.1", "controllers": "3"}
     assert (controllers_of(apart), controllers_of(KRAFT)) == (3, 0)
-    found = {
+    addresses = {
         f"controller-{number}": Address(f"127.4.9.{50 + number}", 9093) for number in (1, 2, 3)
     }
-    quorum = voters(found, found.__getitem__)
+    quorum = voters(addresses, addresses.__getitem__)
     broker = apart.broker_properties(replace(ENDPOINT, voters=quorum), {})
     assert broker["process.roles"] == "broker"
     assert broker["listeners"] == "PLAINTEXT://127.4.9.2:19092"
@@ -85,7 +85,7 @@ def test_controllers_apart_from_brokers_are_the_voters() -> None:
         ENDPOINT,
         broker_id=1002,
         bind=Address("127.4.9.52", 19093),
-        advertised=found["controller-2"],
+        advertised=addresses["controller-2"],
         voters=quorum,
     )
     controller = apart.broker_properties(endpoint, {})
