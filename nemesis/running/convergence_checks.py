@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nemesis.faults.cluster_view import ClusterSnapshot
+from nemesis.support.node_names import is_controller, node_of
 from nemesis.workloads.kafka.cluster_metadata import ClusterMetadata
 
 
@@ -29,11 +30,11 @@ def wrong_brokers(snapshot: ClusterSnapshot, expected: Iterable[int]) -> list[Wr
 
 
 def wrong_controller(snapshot: ClusterSnapshot) -> list[Wrong]:
-    """A controller exists, and it is a registered broker."""
+    """A controller exists, and if it is a broker, it is registered."""
     if snapshot.controller is None:
         return [Wrong("there is no controller")]
     controller = snapshot.controller.broker_id
-    if controller not in snapshot.brokers:
+    if controller not in snapshot.brokers and not is_controller(node_of(controller)):
         return [Wrong(f"the controller {controller} is not registered", node=controller)]
     return []
 

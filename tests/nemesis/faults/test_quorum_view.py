@@ -84,6 +84,13 @@ def test_brokers_of_a_quorum_may_name_any_broker_as_controller_and_nothing_else_
     assert "the active controller 1, 4" in wrong.error
 
 
+def test_a_controller_that_is_not_a_broker_is_not_registered_and_a_broker_has_to_be() -> None:
+    apart = snapshot_of(QuorumLeader(1002, 8), metadata(1, 4), {})
+    assert wrong_controller(apart) == []
+    [wrong] = wrong_controller(snapshot_of(QuorumLeader(2, 8), metadata(1, 4), {}))
+    assert wrong.error == "the controller 2 is not registered"
+
+
 def test_a_fault_that_needs_zookeeper_is_refused_by_a_view_of_a_quorum() -> None:
     async def scene(context: FaultContext) -> None:
         context.view = QuorumView(context.cluster, Random(1))
