@@ -256,7 +256,8 @@ def test_controllers_of_their_own_are_nodes_of_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "chosen"), [("kafka", {"kafka-version": "3.9.1"}), ("reference", {})]
+    ("target", "chosen"),
+    [("kafka", {"kafka-version": "3.9.1", "controllers": "0"}), ("reference", {})],
 )
 def test_a_scenario_that_strikes_voters_is_refused_with_zookeeper(
     tmp_path: Path, target: str, chosen: dict[str, str]
