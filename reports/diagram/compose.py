@@ -86,7 +86,7 @@ def column_of(event: Event) -> str:
 def column_of_node(node: str) -> str:
     """Return the column of a node by its name."""
     kind = node.split("-", maxsplit=1)[0]
-    return {"broker": node, "zookeeper": ZOOKEEPER}.get(kind, CLIENTS)
+    return {"broker": node, "zookeeper": ZOOKEEPER, "controller": ZOOKEEPER}.get(kind, CLIENTS)
 
 
 def _stop(time: int, event: Event, text: str = "", tone: Tone = Tone.PLAIN) -> Stop:
