@@ -25,7 +25,7 @@ PATIENCE_S = 4.0
 async def broker_loss(context: FaultContext) -> None:
     """Return at the moment; raises ``SelectorUnresolved`` when it does not come."""
     if not await context.view.broker_loss(timeout_s=PATIENCE_S):
-        raise SelectorUnresolved("no broker vanished from ZooKeeper")
+        raise SelectorUnresolved("no broker lost its session")
 
 
 async def new_controller(context: FaultContext) -> str:
