@@ -86,7 +86,7 @@ async def running(
             await watcher.until(lambda: watcher.registered() == ALL)
             await asyncio.to_thread(create_topic, servers_of(runtime), TOPIC)
             await watcher.until(lambda: watcher.isr(TOPIC) == ALL)
-            async with runtime.ensemble.admin() as zookeeper:
+            async with supported(runtime.ensemble).admin() as zookeeper:
                 yield runtime, watcher, FaultContext.of(runtime, ZooKeeperView(zookeeper))
         finally:
             await asyncio.to_thread(watcher.close)

@@ -16,6 +16,7 @@ from nemesis.history.zookeeper_log import read_log
 from nemesis.interfaces.ensemble import ZooKeeperMember
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.interfaces.links import Link
+from nemesis.interfaces.unsupported import supported
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import addresses
 from nemesis.runtimes.docker.compose_file import disk_volume
@@ -170,7 +171,7 @@ async def pause_and_resume(runtime: DockerRuntime, watcher: Watcher) -> None:
 
 
 async def end_a_session(runtime: DockerRuntime, watcher: Watcher) -> None:
-    async with runtime.ensemble.admin() as zookeeper:
+    async with supported(runtime.ensemble).admin() as zookeeper:
         stat = await zookeeper.exists("/brokers/ids/3")
         assert stat is not None
         assert await zookeeper.end_session(stat.ephemeral_owner)
@@ -182,11 +183,11 @@ async def end_a_session(runtime: DockerRuntime, watcher: Watcher) -> None:
 def test_members_of_the_ensemble_one_by_one(tmp_path: Path) -> None:
     async def scene() -> None:
         async with running(tmp_path / "run") as (runtime, watcher):
-            members = await runtime.ensemble.members.states()
+            members = await supported(supported(runtime.ensemble).members).states()
             assert sorted(members) == runtime.cluster.zookeepers
             assert sorted(m.mode for m in members.values()) == ["follower", "follower", "leader"]
             (epoch,) = {member.epoch for member in members.values()}
-            async with runtime.ensemble.admin() as zookeeper:
+            async with supported(runtime.ensemble).admin() as zookeeper:
                 owners = {
                     stat.ephemeral_owner
                     for broker in (1, 2, 3)
@@ -195,7 +196,9 @@ def test_members_of_the_ensemble_one_by_one(tmp_path: Path) -> None:
                 assert len(owners) == 3
                 served = {
                     session
-                    for member in (await runtime.ensemble.members.states()).values()
+                    for member in (
+                        await supported(supported(runtime.ensemble).members).states()
+                    ).values()
                     for session in member.sessions
                 }
                 assert owners < served
@@ -209,7 +212,7 @@ def test_members_of_the_ensemble_one_by_one(tmp_path: Path) -> None:
 
                 follower = next(node for node in now if now[node].mode == "follower")
                 await runtime.processes.pause(follower)
-                assert follower not in await runtime.ensemble.members.states()
+                assert follower not in await supported(supported(runtime.ensemble).members).states()
                 assert await zookeeper.children("/brokers/ids") is not None
                 await runtime.processes.resume(follower)
                 await until_led(runtime, without=None)
@@ -224,7 +227,7 @@ async def until_led(
     wanted = set(runtime.cluster.zookeepers) - {without}
     async with asyncio.timeout(30.0):
         while True:
-            members = await runtime.ensemble.members.states()
+            members = await supported(supported(runtime.ensemble).members).states()
             if set(members) == wanted and "leader" in {m.mode for m in members.values()}:
                 return members
             await asyncio.sleep(0.1)

@@ -218,7 +218,7 @@ def _quorum_listeners(
     endpoint: BrokerEndpoint, properties: Mapping[str, object], roles: Sequence[str]
 ) -> dict[str, object]:
     if BROKER_ROLE not in roles:
-        own = {
+        own: dict[str, object] = {
             "listeners": f"{CONTROLLER}://{endpoint.bind}",
             "advertised.listeners": f"{CONTROLLER}://{endpoint.advertised}",
         }
