@@ -76,7 +76,11 @@ def _write_files(draft: Path, sources: RawSources, tasks: SparkContext | None) -
     run = sources.run
     info = run.read_info()
     pieces = pieces_of(
-        sources.lines, sources.members, sources.voters, info.controllers or info.brokers
+        sources.lines,
+        sources.members,
+        sources.voters,
+        info.controllers or info.brokers,
+        sources.broker_logs,
     )
     parsed = run_all(tasks, partial(parse, draft / "parsed", info.events_format), pieces)
     buckets = buckets_of(parsed)
@@ -86,7 +90,10 @@ def _write_files(draft: Path, sources: RawSources, tasks: SparkContext | None) -
         events=sum(bucket.rows for bucket in buckets),
         files=[FileEntry(bucket.name, bucket.rows) for bucket in buckets],
         problems=[*sources.missing(), *(problem for part in parsed for problem in part.problems)],
-        sources={str(path.relative_to(run.path)): path.stat().st_size for path in sources.lines},
+        sources={
+            str(path.relative_to(run.path)): path.stat().st_size
+            for path in [*sources.lines, *sources.broker_logs]
+        },
     )
     write_atomically(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     return manifest

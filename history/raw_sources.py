@@ -1,4 +1,4 @@
-"""The raw files of a run: JSON lines of each process, and the logs of ZooKeeper or of a KRaft quorum.
+"""The raw files of a run: JSON lines of each process, logs of Kafka brokers, those of ZooKeeper or of a KRaft quorum.
 
 A broker without a file is a problem of the history, and so is a run without the logs of metadata, if the run's target
 has that source: the verdict is then ``unknown``.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from nemesis.history.quorum_log import SEGMENTS
 from nemesis.history.run_directory import RunDirectory
 from nemesis.history.sources import EventSource
 from nemesis.history.znodes import PROCESS
+
+BROKER_FILES: Final = "broker-*.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,28 +29,33 @@ class RawSources:
     """Directories of the transaction logs of ZooKeeper's members."""
     voters: tuple[Path, ...] = ()
     """Directories of the metadata logs of a KRaft quorum's voters."""
+    broker_logs: tuple[Path, ...] = ()
+    """Files of what Kafka brokers log, one per broker, where a reference broker has its trace."""
 
     @classmethod
     def of(cls, run: RunDirectory) -> RawSources:
         """Return the raw files that are there now."""
+        files = sorted(run.raw.glob("*.jsonl"))
+        logs = [file for file in files if file.match(BROKER_FILES) and _has_logs(run)]
         return cls(
             run,
-            tuple(sorted(run.raw.glob("*.jsonl"))),
+            tuple(file for file in files if file not in logs),
             tuple(sorted(run.zookeeper.glob("*/version-2"))),
             tuple(sorted(run.quorum.glob("*"))),
+            tuple(logs),
         )
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to ingest."""
-        return not self.lines and not self.members and not self.voters
+        return not (self.lines or self.members or self.voters or self.broker_logs)
 
     @property
     def size_bytes(self) -> int:
         """How many bytes there are to parse."""
         logs = [log for member in self.members for log in member.glob("log.*")]
         logs += [log for voter in self.voters for log in voter.glob(SEGMENTS)]
-        return sum(path.stat().st_size for path in [*self.lines, *logs])
+        return sum(path.stat().st_size for path in [*self.lines, *self.broker_logs, *logs])
 
     def missing(self) -> list[str]:
         """Return a sentence for each source that the run should have and has not.
@@ -58,8 +66,8 @@ class RawSources:
         if info.foreign:
             return list(info.foreign["problems"])
         problems: list[str] = []
-        present = {path.stem for path in self.lines}
-        if EventSource.TRACES in info.observes:
+        present = {path.stem for path in [*self.lines, *self.broker_logs]}
+        if not {EventSource.TRACES, EventSource.BROKER_LOGS}.isdisjoint(info.observes):
             problems += [
                 f"{self.run.raw_file(process)} is missing: nothing is known of what {process} did"
                 for process in (f"broker-{number}" for number in range(1, info.brokers + 1))
@@ -74,3 +82,7 @@ class RawSources:
         if EventSource.QUORUM_LOG in info.observes and not self.voters:
             problems.append(f"{self.run.quorum} lacks the metadata logs of the quorum")
         return problems
+
+
+def _has_logs(run: RunDirectory) -> bool:
+    return EventSource.BROKER_LOGS in run.read_info().observes

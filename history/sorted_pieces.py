@@ -1,8 +1,8 @@
 """The first step of an ingestion: a piece of a source becomes an Arrow file of sorted rows.
 
-A piece is 16 MiB of JSON lines, or all transaction logs of ZooKeeper, or all metadata logs of a KRaft quorum. The
-driver gets only the number of rows of each (topic, partition). A line that is not an event is a problem, except a torn
-last line: its writer was killed before any process could observe the effect.
+A piece is 16 MiB of JSON lines, or the log of one Kafka broker, or all transaction logs of ZooKeeper, or all metadata
+logs of a KRaft quorum. The driver gets only the number of rows of each (topic, partition). A line that is not an event
+is a problem, except a torn last line: its writer was killed before any process could observe the effect.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from nemesis.history import raw_lines
+from nemesis.history.broker_logs import read_broker_log
 from nemesis.history.drafts import complete_file
 from nemesis.history.quorum_events import QuorumEvents
 from nemesis.history.quorum_log import committed, read_quorum_log
@@ -30,7 +31,7 @@ TopicPartitionKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Work for one parsing task: a byte range of a file of lines, or the logs of the members or of the voters."""
+    """Work for one parsing task: a byte range of a file of lines, a broker's log, or all logs of metadata."""
 
     number: int
     lines: raw_lines.ByteRange | None
@@ -38,6 +39,7 @@ class Piece:
     quorum: tuple[Path, ...] = ()
     voters: int = 0
     """How many voters the quorum has, whether their logs are there or not."""
+    broker_log: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +56,16 @@ def pieces_of(
     members: tuple[Path, ...],
     quorum: tuple[Path, ...] = (),
     voters: int = 0,
+    broker_logs: Sequence[Path] = (),
 ) -> list[Piece]:
-    """Return the work of the first step: ranges of files of JSON lines, and the logs of metadata as one piece each."""
+    """Return the work of the first step: ranges of files of JSON lines, and one piece for each other source."""
     ranges = [piece for source in sources for piece in raw_lines.byte_ranges(source)]
     pieces = [Piece(number, lines) for number, lines in enumerate(ranges)]
     if members:
         pieces.append(Piece(len(pieces), None, members))
     if quorum:
         pieces.append(Piece(len(pieces), None, quorum=quorum, voters=voters))
+    pieces += [Piece(len(pieces) + n, None, broker_log=log) for n, log in enumerate(broker_logs)]
     return pieces
 
 
@@ -71,6 +75,9 @@ def parse(directory: Path, version: int, piece: Piece) -> Parsed:
         rows, problems = raw_lines.read(piece.lines, version)
     elif piece.quorum:
         rows, problems = _quorum_rows(piece)
+    elif piece.broker_log is not None:
+        events, problems = read_broker_log(piece.broker_log)
+        rows = table(events)
     else:
         merged = merge([read_log(member) for member in piece.zookeeper])
         rows, problems = table(ZnodeEvents().events(merged.transactions)), merged.problems

@@ -26,6 +26,8 @@ class EventSource(StrEnum):
     """The operations of clients, with their completions."""
     TRACES = "traces"
     """What brokers and controllers record of themselves."""
+    BROKER_LOGS = "broker-logs"
+    """What Kafka brokers log of their replicas. It stands in for ``TRACES`` where a property says so."""
     FAULTS = "faults"
     """What the nemesis did, and what was measured of it."""
     HARNESS = "harness"
@@ -49,7 +51,18 @@ class EventSource(StrEnum):
 
 OF_QUORUM: Final = frozenset({EventSource.QUORUM_LOG, EventSource.QUORUM_SAMPLES})
 """The sources that only a cluster with KRaft has."""
-ALL_SOURCES: Final = tuple(source for source in EventSource if source not in OF_QUORUM)
+JUDGED: Final = "judged"
+"""The value of a target's option that has the name of a source: the source is judged, too."""
+STAND_INS: Final = MappingProxyType(
+    {
+        EventSource.QUORUM_LOG: EventSource.METADATA_LOG,
+        EventSource.BROKER_LOGS: EventSource.TRACES,
+    }
+)
+"""Sources that give events of the same kinds as another one, which they stand in for where a property says so."""
+ALL_SOURCES: Final = tuple(
+    source for source in EventSource if source not in {*OF_QUORUM, *STAND_INS}
+)
 """The sources that a cluster with ZooKeeper can have."""
 
 _LABELS: Final = MappingProxyType(
@@ -58,6 +71,7 @@ _LABELS: Final = MappingProxyType(
         EventSource.QUORUM_LOG: "the metadata logs of the quorum",
         EventSource.CLIENTS: "operations of clients",
         EventSource.TRACES: "traces of brokers",
+        EventSource.BROKER_LOGS: "what Kafka brokers log of their replicas",
         EventSource.FAULTS: "records of faults",
         EventSource.HARNESS: "records of the harness",
         EventSource.END_STATE: "the state at the end",

@@ -24,7 +24,7 @@ from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
 from nemesis.history.reader import History
 from nemesis.history.run_directory import RunInfo
-from nemesis.history.sources import EventSource
+from nemesis.history.sources import JUDGED, EventSource
 from nemesis.reports import clients, figures, series, wording
 from nemesis.reports.containers import NamedContainer
 from nemesis.reports.diagram import message_diagrams
@@ -109,8 +109,10 @@ def render(
 
 
 def _target(info: RunInfo) -> str:
-    """Return the target and what was chosen of it: ``kafka 3.9.1``."""
-    return " ".join([info.target, *info.config.get("target_options", {}).values()])
+    """Return the target and what was chosen of it: ``kafka 3.9.1 broker-logs``."""
+    options = info.config.get("target_options", {})
+    chosen = (name if value == JUDGED else value for name, value in options.items())
+    return " ".join([info.target, *chosen])
 
 
 def _headline(outcome: Outcome) -> str:

@@ -14,10 +14,9 @@ from typing import ClassVar, Final
 
 from nemesis.checkers.framework.reason import Reason, SeekCause
 from nemesis.history.events import Event
-from nemesis.history.sources import EventSource, source_of
+from nemesis.history.sources import STAND_INS, EventSource, source_of
 
-SAMPLED_WITHOUT: Final = frozenset({EventSource.TRACES})
-"""Samples stand in for what traces would show."""
+TOLD_BY_TRACES: Final = frozenset({EventSource.TRACES})
 
 History = tuple[Event, ...]
 """The events of a tiny history, in any order."""
@@ -44,9 +43,8 @@ class Check(ABC):
 
 def see_only(check: Check, sources: Collection[EventSource]) -> None:
     """Give a check events of these sources alone. Events of others are there in part, if at all."""
-    visible = set(sources)
-    if any(decided.quorum_log_suffices for decided in check.properties()):
-        visible = _standing_in(visible)
+    accepted = frozenset(source for decided in check.properties() for source in decided.stand_ins)
+    visible = _standing_in(sources, accepted)
     vars(check)["kinds"] = frozenset(kind for kind in check.kinds if source_of(kind) in visible)
 
 
@@ -70,8 +68,9 @@ class Property:
     """The sources without any one of which the property is not observed: its check would convict, or see nothing."""
     completed_by: frozenset[EventSource] = frozenset()
     """The sources that decide the rest of the promise: without one of them a violation is certain, its absence not."""
-    quorum_log_suffices: bool = False
-    """Whether the metadata logs of a KRaft quorum decide it as ZooKeeper's transaction log does."""
+    stand_ins: frozenset[EventSource] = frozenset()
+    """Those of ``STAND_INS`` that the check can read instead. The metadata logs of a KRaft quorum decide all that
+    ZooKeeper's transaction log does; what Kafka brokers log decides the promise in part."""
     stands_in_for: str = ""
     """The exact property of which this one is a sample. It is judged only where brokers do not trace: a violation is
     certain, its absence is not."""
@@ -97,9 +96,7 @@ class Property:
 
     def not_observed_without(self, observed: Collection[EventSource]) -> tuple[EventSource, ...]:
         """Return the sources that the property needs and that are not among the observed ones."""
-        return _missing(
-            self.decided_from, _standing_in(observed) if self.quorum_log_suffices else observed
-        )
+        return _missing(self.decided_from, _standing_in(observed, self.stand_ins))
 
     def incomplete_without(self, observed: Collection[EventSource]) -> tuple[EventSource, ...]:
         """Return the sources that would decide the rest of the promise and are not among the observed ones."""
@@ -107,8 +104,9 @@ class Property:
 
     @property
     def wanted_in_addition(self) -> frozenset[EventSource]:
-        """``completed_by``, and for a sample what its exact property is decided from."""
-        return self.completed_by | (SAMPLED_WITHOUT if self.stands_in_for else frozenset())
+        """``completed_by``, and traces for a sample and for what logs of brokers decide: both tell less."""
+        tells_less = self.stands_in_for or EventSource.BROKER_LOGS in self.stand_ins
+        return self.completed_by | (TOLD_BY_TRACES if tells_less else frozenset())
 
     @property
     def summary(self) -> str:
@@ -119,22 +117,19 @@ class Property:
     def extent(self) -> str:
         """The sources that decide the property: ``from metadata-log; in part without traces``."""
         extent = f"from {_listed(self.decided_from)}"
-        if self.quorum_log_suffices:
-            metadata_log = EventSource.METADATA_LOG.value
-            extent = extent.replace(
-                metadata_log, f"{metadata_log} or {EventSource.QUORUM_LOG.value}"
-            )
+        for stand_in in sorted(self.stand_ins):
+            original = STAND_INS[stand_in].value
+            extent = extent.replace(original, f"{original} or {stand_in.value}")
         if self.wanted_in_addition:
             extent += f"; in part without {_listed(self.wanted_in_addition)}"
         return extent
 
 
-def _standing_in(observed: Collection[EventSource]) -> set[EventSource]:
-    """Return the observed sources, and ZooKeeper's log too where the logs of a quorum are observed in its place."""
-    sources = set(observed)
-    if EventSource.QUORUM_LOG in sources:
-        sources.add(EventSource.METADATA_LOG)
-    return sources
+def _standing_in(
+    observed: Collection[EventSource], accepted: Collection[EventSource]
+) -> set[EventSource]:
+    """Return the observed sources, and those for which an observed and accepted one stands in."""
+    return {*observed, *(STAND_INS[source] for source in observed if source in accepted)}
 
 
 def _listed(sources: Collection[EventSource]) -> str:

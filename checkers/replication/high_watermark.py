@@ -336,6 +336,7 @@ HW_BOUNDED: Final = Property(
     source="Partition.maybeIncrementLeaderHW; KIP-497 for the maximal ISR.",
     check=HwBounded,
     decided_from=frozenset({EventSource.TRACES, EventSource.FAULTS}),
+    stand_ins=frozenset({EventSource.BROKER_LOGS}),
     reason=replicas.hw_bounded,
     breaks=breaks.HW_BOUNDED,
 )

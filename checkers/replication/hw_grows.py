@@ -123,6 +123,7 @@ HW_GROWS: Final = Property(
     source="Partition.maybeIncrementLeaderHW.",
     check=HwGrows,
     decided_from=frozenset({EventSource.TRACES}),
+    stand_ins=frozenset({EventSource.BROKER_LOGS}),
     reason=replicas.hw_grows,
     breaks=breaks.HW_GROWS,
 )

@@ -163,6 +163,7 @@ LEADER_KEEPS_LOG: Final = Property(
     source="KIP-101: only followers truncate; ReplicaFetcherThread.truncate.",
     check=OwnLog,
     decided_from=frozenset({EventSource.TRACES}),
+    stand_ins=frozenset({EventSource.BROKER_LOGS}),
     reason=own_logs.leader_keeps_log,
     breaks=breaks.LEADER_KEEPS_LOG,
 )
@@ -175,6 +176,7 @@ HW_WITHIN_LOG: Final = Property(
     source="UnifiedLog.updateHighWatermark, which bounds the checkpoint by the end of the log that is opened.",
     check=OwnLog,
     decided_from=frozenset({EventSource.TRACES}),
+    stand_ins=frozenset({EventSource.BROKER_LOGS}),
     reason=own_logs.hw_within_log,
     breaks=breaks.HW_WITHIN_LOG,
 )

@@ -8,8 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
+from nemesis.history.sources import JUDGED
 from nemesis.scenarios.broker_properties import OPTION
 from nemesis.support.errors import UsageError
+from nemesis.targets.kafka.target import BROKER_LOGS
 
 MAX_JOBS: Final = 256
 
@@ -51,6 +53,8 @@ def target_options(
     kafka_home: Path | None,
     reference: int | None,
     controllers: int | None = None,
+    *,
+    broker_logs: bool = False,
 ) -> dict[str, str]:
     """Return the options of the target that are given, by their names."""
     given = {
@@ -58,6 +62,7 @@ def target_options(
         "kafka-home": kafka_home,
         "reference": reference,
         "controllers": controllers,
+        BROKER_LOGS: JUDGED if broker_logs else None,
     }
     return {name: str(value) for name, value in given.items() if value is not None}
 

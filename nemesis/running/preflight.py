@@ -25,6 +25,7 @@ from nemesis.faults.plan import Plan
 from nemesis.faults.recipes import RECIPES
 from nemesis.history.recorder import Recorder
 from nemesis.history.run_directory import RunDirectory
+from nemesis.history.sources import JUDGED
 from nemesis.interfaces.brokers import PlantedBugs
 from nemesis.interfaces.disks import LogDirs
 from nemesis.interfaces.errors import FaultUnsupported
@@ -155,7 +156,7 @@ class RunRequest:
         parts += ["--plan", short(run.path / plans.FILE_NAME)]
         parts += ["--target", self.scenario.target, "--runtime", self.scenario.runtime]
         for name, value in self.scenario.target_options.items():
-            parts += [f"--{name}", value]
+            parts += [f"--{name}"] if value == JUDGED else [f"--{name}", value]
         parts += ["--brokers", str(self.scenario.brokers)]
         parts += ["--time-limit", f"{self.scenario.time_limit_s:g}"]
         parts += arguments(self.broker_properties)

@@ -31,6 +31,7 @@ from kazoo.retry import KazooRetry
 
 from nemesis.history.java_locale import JAVA_LOCALE
 from nemesis.support.java import find_java, jars_in, properties_text
+from nemesis.support.kafka_logging import REPLICA_FILE, begin_incarnation, log_option
 from nemesis.support.source_address import environment, source_address_library
 
 MAIN_CLASS: Final = "kafka.Kafka"
@@ -51,23 +52,6 @@ JVM_OPTIONS: Final = (
     "-Djava.net.preferIPv4Stack=true",
     "-Djava.awt.headless=true",
 )
-LOGGING: Final = """\
-log4j.rootLogger=INFO, stdout
-log4j.appender.stdout=org.apache.log4j.ConsoleAppender
-log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
-log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
-"""
-
-
-LOG4J_2: Final = """\
-appender.stdout.type = Console
-appender.stdout.name = stdout
-appender.stdout.layout.type = PatternLayout
-appender.stdout.layout.pattern = [%d] %p %m (%c)%n
-rootLogger.level = INFO
-rootLogger.appenderRef.stdout.ref = stdout
-"""
-"""The same for releases from 4.0 on, which log to log4j 2."""
 
 
 class _BoundHandler(SequentialThreadingHandler):  # type: ignore[misc]
@@ -93,13 +77,17 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--classes", type=Path, help="where a broker's classes are stored")
     options = parser.parse_args(arguments)
     properties = msgspec.json.decode(options.config.read_bytes(), type=dict[str, str])
+    replica_file = properties.pop(REPLICA_FILE, None)
     host = source_host(properties)
     sharing = class_sharing(options.classes)
-    command = java_command(options.config, options.jars, properties, sharing)
+    file = None if replica_file is None else Path(replica_file)
+    command = java_command(options.config, options.jars, properties, sharing, file)
     if ROLES in properties:
         format_log_dirs(options.config, options.jars, properties, sharing)
     else:
         wait_until_unregistered(properties, host)
+    if file is not None:
+        begin_incarnation(file, properties)
     os.execve(command[0], command, {**_environment(host), **JAVA_LOCALE})  # noqa: S606 - no shell is wanted
 
 
@@ -128,25 +116,22 @@ def class_path(jars: Path) -> str:
 
 
 def java_command(
-    config: Path, jars: Path, properties: Mapping[str, str], options: Sequence[str]
+    config: Path,
+    jars: Path,
+    properties: Mapping[str, str],
+    options: Sequence[str],
+    replica_file: Path | None = None,
 ) -> list[str]:
     """Write the broker's configuration and that of its log; return the command line of the JVM.
 
-    ``options`` are options of the JVM beside those that every broker has.
+    ``options`` are options of the JVM beside those that every broker has. What the broker logs of its replicas goes to
+    ``replica_file``.
     """
     settings = config.with_suffix(".properties")
     settings.write_text(properties_text(properties), encoding="ascii")
-    log_option = _log_option(config, is_log4j_2=ROLES in properties)
-    all_options = [*JVM_OPTIONS, *options, log_option, "-cp", class_path(jars)]
+    logging_option = log_option(config, jars, replica_file)
+    all_options = [*JVM_OPTIONS, *options, logging_option, "-cp", class_path(jars)]
     return [str(find_java()), *all_options, MAIN_CLASS, str(settings)]
-
-
-def _log_option(config: Path, *, is_log4j_2: bool) -> str:
-    """Write the configuration of the broker's log; return the option of the JVM that names it."""
-    log_settings = config.with_suffix(".log4j2.properties" if is_log4j_2 else ".log4j")
-    log_settings.write_text(LOG4J_2 if is_log4j_2 else LOGGING, encoding="ascii")
-    name = "log4j2.configurationFile" if is_log4j_2 else "log4j.configuration"
-    return f"-D{name}={log_settings.resolve().as_uri()}"
 
 
 def format_log_dirs(
@@ -160,7 +145,7 @@ def format_log_dirs(
         return
     command = [
         *(str(find_java()), *JVM_OPTIONS, *options),
-        *(_log_option(config, is_log4j_2=True), "-cp", class_path(jars), STORAGE_TOOL),
+        *(log_option(config.with_name("format"), jars), "-cp", class_path(jars), STORAGE_TOOL),
         *("format", "--ignore-formatted", "--cluster-id", CLUSTER_ID),
         *("--config", str(config.with_suffix(".properties"))),
     ]

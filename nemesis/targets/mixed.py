@@ -19,7 +19,7 @@ from nemesis.interfaces.runtime import Missing
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.support.errors import UsageError
 from nemesis.targets.base import BrokerEndpoint, BrokerProgram, uses_zookeeper
-from nemesis.targets.kafka.target import VERSION, KafkaTarget
+from nemesis.targets.kafka.target import BROKER_LOGS, VERSION, KafkaTarget
 from nemesis.targets.reference import ReferenceTarget
 
 REFERENCE: Final = "reference"
@@ -52,6 +52,10 @@ class MixedTarget:
         if not count.isdecimal() or int(count) < 1:
             raise UsageError(f"--{REFERENCE} is {count}: expected a number of brokers above 0")
         others = {name: value for name, value in options.items() if name != REFERENCE}
+        if BROKER_LOGS in others:
+            raise UsageError(
+                f"--{BROKER_LOGS}: the brokers of the reference do not log as Kafka's do: leave it out"
+            )
         kafka = self._kafka.with_options(others)
         if not uses_zookeeper(kafka):
             raise UsageError(

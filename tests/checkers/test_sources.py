@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from nemesis.checkers import CHECKERS, FOREIGN, judged_by_default, not_observed, select
 from nemesis.checkers.breaks.events import loaded, poll
@@ -125,6 +126,53 @@ def test_traces_of_some_brokers_are_not_seen() -> None:
 
     assert verdict(ALL_SOURCES) is Verdict.INVALID
     assert verdict(UNTRACED) is Verdict.VALID
+
+
+LOGGED = [name for name, known in CHECKERS.items() if EventSource.BROKER_LOGS in known.stand_ins]
+"""What the logs of Kafka brokers decide."""
+LOGGED_KINDS = frozenset(
+    {
+        *(Kind.BROKER_STARTED, Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED, Kind.REPLICA_STOPPED),
+        *(Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER, Kind.APPEND, Kind.TRUNCATE),
+        *(Kind.LOG_START_OFFSET, Kind.HIGH_WATERMARK, Kind.ISR_CHANGE_COMMITTED),
+    }
+)
+
+
+def logged(events: Iterable[Event]) -> list[Event]:
+    """Of the traces what Kafka brokers log, too: fewer kinds with fewer columns."""
+    kept = (
+        e for e in events if source_of(e.kind) is not EventSource.TRACES or e.kind in LOGGED_KINDS
+    )
+    return [
+        replace(e, crc=None, replicas=None, maximal_isr=e.isr, producers_end=None) for e in kept
+    ]
+
+
+@settings(max_examples=60)
+@given(steps, cuts)
+def test_an_honest_cluster_whose_brokers_only_log_is_valid(
+    taken: list[tuple[int, int]], cut: list[int]
+) -> None:
+    results = judge(select(LOGGED), logged(honest_history(taken)), cut)
+    assert _bad(results[name] for name in LOGGED) == {}
+    assert {results[name].verdict for name in LOGGED} == {Verdict.VALID}
+
+
+@pytest.mark.parametrize("name", LOGGED)
+def test_what_logs_of_brokers_decide_can_be_broken_in_them(name: str) -> None:
+    decided = CHECKERS[name]
+    assert Verdict.INVALID in {verdict_of(decided, logged(events)) for events in decided.breaks}
+
+
+def test_logs_of_brokers_stand_in_for_traces_in_part() -> None:
+    observed = {*UNTRACED, EventSource.BROKER_LOGS}
+    assert len(LOGGED) >= 6
+    assert not_observed(LOGGED, observed) == ()
+    for name in LOGGED:
+        assert CHECKERS[name].incomplete_without(observed) == (EventSource.TRACES,)
+        assert not CHECKERS[name].incomplete_without(ALL_SOURCES)
+    assert "traces or broker-logs" in CHECKERS["hw-grows"].extent
 
 
 def _bad(results: Iterable[Result]) -> dict[str, object]:

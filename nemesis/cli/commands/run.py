@@ -60,6 +60,13 @@ def run(
             help="Of Kafka with KRaft: N controllers that are not brokers; 0: each broker is one.",
         ),
     ] = None,
+    broker_logs: Annotated[
+        bool,
+        typer.Option(
+            "--broker-logs",
+            help="Of the target kafka: judge what its brokers log of replicas, too.",
+        ),
+    ] = False,
     reference: Annotated[
         int | None,
         typer.Option(
@@ -105,7 +112,9 @@ def run(
             scenario=scenario_name,
             store=store,
             target=target,
-            target_options=target_options(kafka_version, kafka_home, reference, controllers),
+            target_options=target_options(
+                kafka_version, kafka_home, reference, controllers, broker_logs=broker_logs
+            ),
             runtime=runtime,
             brokers=broker_count(brokers, reference, kafka),
             seed=seed,

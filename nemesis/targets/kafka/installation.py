@@ -107,7 +107,7 @@ def _download(installation: Installation, say: Callable[[str], None]) -> None:
     with tempfile.TemporaryDirectory(dir=parent, prefix="draft-") as folder:
         draft = Installation(version, Path(folder) / version)
         download(installation.release, version, draft.jars)
-        _require_main_jar(draft)
+        _require_jars(draft)
         _write_checksums(draft.jars)
         shutil.rmtree(installation.jars, ignore_errors=True)
         draft.jars.replace(installation.jars)
@@ -140,20 +140,22 @@ def _difference(installation: Installation, expected: Mapping[str, str]) -> str 
     present = {jar.name for jar in installation.jars.glob("*.jar")}
     if differing := sorted(expected.keys() ^ present):
         return f"{installation.jars / differing[0]}: expected the jars of {CHECKSUMS} and no others"
-    if main_jar not in expected:
-        return f"{installation.jars / CHECKSUMS}: expected {main_jar} in it"
+    for jar in (main_jar, *installation.release.logging_jars):
+        if jar not in expected:
+            return f"{installation.jars / CHECKSUMS}: expected {jar} in it"
     for name, checksum in expected.items():
         if (got := _sha256(installation.jars / name)) != checksum:
             return f"{installation.jars / name}: expected sha256 {checksum}, got {got}"
     return None
 
 
-def _require_main_jar(installation: Installation) -> None:
-    """Raise ``MissingRequirement`` when the main jar is not there or is not the one of the table."""
+def _require_jars(installation: Installation) -> None:
+    """Raise ``MissingRequirement`` when a jar of the table is not there, or the main jar is another one."""
     release, version = installation.release, installation.version
     jar = installation.jars / release.main_jar(version)
-    if not jar.is_file():
-        raise MissingRequirement(f"Maven downloaded Kafka {version} without {jar.name}")
+    for name in (jar.name, *release.logging_jars):
+        if not (installation.jars / name).is_file():
+            raise MissingRequirement(f"Maven downloaded Kafka {version} without {name}")
     expected, got = release.main_checksum(version), _sha256(jar)
     if expected is not None and got != expected:
         raise MissingRequirement(

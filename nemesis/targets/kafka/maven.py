@@ -10,12 +10,13 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
 
 from nemesis.support.errors import MissingRequirement
-from nemesis.targets.kafka.releases import Release
+from nemesis.targets.kafka.releases import RELOAD4J, Dependency, Release
 
 TIMEOUT_S: Final = 900.0
 REASON_CHARACTERS: Final = 300
@@ -28,6 +29,10 @@ EXCLUDED: Final = (
     ("ch.qos.logback", "logback-core"),
 )
 """Other implementations of what ``Release.logging`` brings."""
+EXCLUDED_WITH_LOG4J_2: Final = (
+    ("ch.qos.reload4j", "reload4j"),
+    ("org.slf4j", "slf4j-reload4j"),
+)
 _PLUGIN: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 
 
@@ -57,26 +62,33 @@ def download(release: Release, version: str, directory: Path) -> None:
 
 def project(release: Release, version: str) -> str:
     """Return a Maven project whose dependencies are this version of Kafka and a logging binding."""
+    excluded = EXCLUDED if RELOAD4J in release.logging else (*EXCLUDED, *EXCLUDED_WITH_LOG4J_2)
     client = release.zookeeper_client
-    pinned = "" if client is None else _dependency("org.apache.zookeeper", "zookeeper", client)
+    pinned = (
+        ""
+        if client is None
+        else _dependency(("org.apache.zookeeper", "zookeeper", client), excluded)
+    )
+    kafka = ("org.apache.kafka", f"kafka_{release.scala}", version)
+    dependencies = "".join(_dependency(one, excluded) for one in (kafka, *release.logging))
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
         f"<groupId>nemesis</groupId><artifactId>kafka</artifactId><version>{escape(version)}</version>"
         "<packaging>pom</packaging>"
-        f"<dependencyManagement><dependencies>{pinned}</dependencies></dependencyManagement><dependencies>"
-        f"{_dependency('org.apache.kafka', f'kafka_{release.scala}', version)}{_dependency(*release.logging)}"
-        "</dependencies></project>\n"
+        f"<dependencyManagement><dependencies>{pinned}</dependencies></dependencyManagement>"
+        f"<dependencies>{dependencies}</dependencies></project>\n"
     )
 
 
-def _dependency(group: str, artifact: str, version: str) -> str:
-    excluded = "".join(
+def _dependency(dependency: Dependency, excluded: Iterable[tuple[str, str]]) -> str:
+    group, artifact, version = dependency
+    exclusions = "".join(
         f"<exclusion><groupId>{other}</groupId><artifactId>{name}</artifactId></exclusion>"
-        for other, name in EXCLUDED
+        for other, name in excluded
     )
     return (
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{escape(version)}</version><exclusions>{excluded}</exclusions></dependency>"
+        f"<version>{escape(version)}</version><exclusions>{exclusions}</exclusions></dependency>"
     )
 
 

@@ -25,7 +25,11 @@ Dependency = tuple[str, str, str]
 """Group, artifact and version."""
 RELOAD4J: Final[Dependency] = ("org.slf4j", "slf4j-reload4j", "1.7.36")
 """log4j 1, maintained."""
-LOG4J_2: Final[Dependency] = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3")
+_LOG4J_GROUP: Final = "org.apache.logging.log4j"
+_LOG4J_VERSION: Final = "2.24.3"
+LOG4J_2: Final[Dependency] = (_LOG4J_GROUP, "log4j-slf4j-impl", _LOG4J_VERSION)
+LOG4J_2_FOR_LOG4J_1: Final[Dependency] = (_LOG4J_GROUP, "log4j-1.2-api", _LOG4J_VERSION)
+"""The classes of log4j 1 that Kafka before 4.0 names itself, on log4j 2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +49,21 @@ class Release:
 
     uses_zookeeper: bool = True
     """Whether the cluster runs with ZooKeeper; otherwise its brokers are the controllers of a KRaft quorum, too."""
-    logging: Dependency = RELOAD4J
+    logging: tuple[Dependency, ...] = (RELOAD4J,)
     """What brings the output of slf4j to a log; the artifact ``kafka_SCALA`` does not depend on it."""
+    logs_replicas: bool = False
+    """Whether what its brokers log of their replicas is in the words that ``nemesis.history.broker_logs`` knows."""
     unknown_request: str | None = None
     """A request of the harness's client that brokers of this release do not know; None: they know all."""
 
     @property
     def name(self) -> str:
         return ".".join(map(str, self.line))
+
+    @property
+    def logging_jars(self) -> tuple[str, ...]:
+        """The names of the jars that bring the output of slf4j to a log."""
+        return tuple(f"{artifact}-{version}.jar" for _, artifact, version in self.logging)
 
     def main_jar(self, version: str) -> str:
         """Return the name of the jar with the broker."""
@@ -64,6 +75,7 @@ class Release:
 
 
 _NEW_CLIENT: Final = "3.8.4"
+_LOG4J_2_AND_1: Final = (LOG4J_2, LOG4J_2_FOR_LOG4J_1)
 _NO_METADATA: Final = "Metadata in version 12"
 _NO_LOG_DIRS: Final = "DescribeLogDirs in version 4"
 
@@ -106,15 +118,17 @@ RELEASES: Final = (
     Release(line=(3, 0), scala="2.13", unknown_request=_NO_METADATA),
     Release(line=(3, 1), scala="2.13", unknown_request=_NO_LOG_DIRS),
     Release(line=(3, 2), scala="2.13", unknown_request=_NO_LOG_DIRS),
-    Release(line=(3, 3), scala="2.13"),
-    Release(line=(3, 4), scala="2.13"),
-    Release(line=(3, 5), scala="2.13"),
-    Release(line=(3, 6), scala="2.13"),
-    Release(line=(3, 7), scala="2.13"),
-    Release(line=(3, 8), scala="2.13"),
+    Release(line=(3, 3), scala="2.13", logging=_LOG4J_2_AND_1),
+    Release(line=(3, 4), scala="2.13", logging=_LOG4J_2_AND_1),
+    Release(line=(3, 5), scala="2.13", logging=_LOG4J_2_AND_1),
+    Release(line=(3, 6), scala="2.13", logging=_LOG4J_2_AND_1),
+    Release(line=(3, 7), scala="2.13", logging=_LOG4J_2_AND_1),
+    Release(line=(3, 8), scala="2.13", logging=_LOG4J_2_AND_1),
     Release(
         line=(3, 9),
         scala="2.13",
+        logging=_LOG4J_2_AND_1,
+        logs_replicas=True,
         started="3.9.1",
         sha256="5631c61356d55611c158291a69ad028f3c4fed5d0a610c62a0853c65c89d10f6",
     ),
@@ -122,7 +136,8 @@ RELEASES: Final = (
         line=(4, 0),
         scala="2.13",
         uses_zookeeper=False,
-        logging=LOG4J_2,
+        logging=(LOG4J_2,),
+        logs_replicas=True,
         started="4.0.1",
         sha256="fba6da72afd46f708149f6345111354644dc7b28e7adc31f0ee800930d8dbe5b",
     ),
@@ -130,7 +145,8 @@ RELEASES: Final = (
         line=(4, 1),
         scala="2.13",
         uses_zookeeper=False,
-        logging=LOG4J_2,
+        logging=(LOG4J_2,),
+        logs_replicas=True,
         started="4.1.1",
         sha256="e89428126cc7630a802123ba27aac4442816840b66d60670226feaff65f24fd1",
     ),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from nemesis.history.sources import ALL_SOURCES, OF_QUORUM, EventSource
+from nemesis.history.sources import ALL_SOURCES, JUDGED, OF_QUORUM, EventSource
 from nemesis.interfaces.brokers import (
     BrokerEpochs,
     DiskCommands,
@@ -19,6 +19,7 @@ from nemesis.interfaces.runtime import Missing
 from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.support.errors import UsageError
+from nemesis.support.kafka_logging import REPLICA_FILE, has_log4j_2
 from nemesis.support.node_names import is_controller, node_of
 from nemesis.support.source_address import source_address_library
 from nemesis.targets.base import (
@@ -32,7 +33,7 @@ from nemesis.targets.base import (
 )
 from nemesis.targets.kafka.installation import Installation, cached, fetch, installed_in
 from nemesis.targets.kafka.properties import require_known, translated
-from nemesis.targets.kafka.releases import DEFAULT_VERSION, find_release
+from nemesis.targets.kafka.releases import DEFAULT_VERSION, RELEASES, Release, find_release
 from nemesis.targets.kafka.stored_classes import store_classes, stored_classes
 
 CONTROLLER: Final = "CONTROLLER"
@@ -42,6 +43,7 @@ CONTROLLER_ROLE: Final = "controller"
 MOST_CONTROLLERS: Final = 7
 VERSION: Final = "kafka-version"
 HOME: Final = "kafka-home"
+BROKER_LOGS: Final = EventSource.BROKER_LOGS.value
 MEMORY: Final = "768m"
 """Of a container: heap, classes, compiled code, stacks of threads and buffers take about 450 MB."""
 NO_DISK: Final = Unsupported("Kafka brokers do not write through the harness's disk")
@@ -60,9 +62,14 @@ class KafkaTarget:
     name = "kafka"
 
     def __init__(
-        self, version: str = DEFAULT_VERSION, home: Path | None = None, controllers: int = 0
+        self,
+        version: str = DEFAULT_VERSION,
+        home: Path | None = None,
+        controllers: int = 0,
+        *,
+        reads_broker_logs: bool = False,
     ) -> None:
-        """Raises ``UsageError`` for a version that is not in the table of releases.
+        """Raises ``UsageError`` for a version that is not in the table of releases, or whose logs cannot be read.
 
         ``controllers``: how many KRaft controllers run apart from the brokers; 0: each broker is one.
         """
@@ -70,14 +77,20 @@ class KafkaTarget:
         self._version = version
         self._home = home
         self._controllers = controllers
+        self._reads_broker_logs = reads_broker_logs
+        if reads_broker_logs:
+            _require_broker_logs(self._release, version, home)
 
     @property
     def observes(self) -> frozenset[EventSource]:
         """Everything but traces; with KRaft the logs of the quorum instead of ZooKeeper's, and no samples of replicas.
 
-        A sample needs the ISR as it certainly is at that time, and a broker's metadata may be old.
+        A sample needs the ISR as it certainly is at that time, and a broker's metadata may be old. What brokers log of
+        their replicas is read if the option asks for it.
         """
         shown = frozenset(ALL_SOURCES) - {EventSource.TRACES}
+        if self._reads_broker_logs:
+            shown |= {EventSource.BROKER_LOGS}
         if self._release.uses_zookeeper:
             return shown
         unseen = {EventSource.METADATA_LOG, EventSource.REPLICA_SAMPLES}
@@ -87,11 +100,12 @@ class KafkaTarget:
     def options(self) -> dict[str, str]:
         home = {} if self._home is None else {HOME: str(self._home)}
         apart = {CONTROLLERS: str(self._controllers)} if self._controllers else {}
-        return {VERSION: self._version, **home, **apart}
+        logs = {BROKER_LOGS: JUDGED} if self._reads_broker_logs else {}
+        return {VERSION: self._version, **home, **apart, **logs}
 
     def with_options(self, options: Mapping[str, str]) -> Self:
-        """Return the target with other ``kafka-version``, ``kafka-home``, ``controllers``; raises ``UsageError``."""
-        refuse_options(self.name, options, [VERSION, HOME, CONTROLLERS])
+        """Return the target with other values of ``options``; raises ``UsageError``."""
+        refuse_options(self.name, options, [VERSION, HOME, CONTROLLERS, BROKER_LOGS])
         controllers = _controllers(options.get(CONTROLLERS, "0"))
         version, home = _chosen_release(options)
         if controllers and find_release(version).uses_zookeeper:
@@ -99,7 +113,8 @@ class KafkaTarget:
                 f"--{CONTROLLERS}: Kafka {version} runs with ZooKeeper and has no controllers of its own: "
                 f"leave it out, or choose --{VERSION} 4.0.0 or newer"
             )
-        return type(self)(version, home, controllers)
+        reads_logs = _reads_logs(options)
+        return type(self)(version, home, controllers, reads_broker_logs=reads_logs)
 
     def make_ready(self, say: Callable[[str], None]) -> None:
         """Fetch the jars when they are not in the cache, compile the library that binds source addresses, and store
@@ -116,10 +131,13 @@ class KafkaTarget:
         refuse_runtime_properties(properties)
         _refuse_commas(endpoint.log_dirs)
         own = _with_zookeeper if self._release.uses_zookeeper else _with_quorum
+        is_logged = self._reads_broker_logs and not is_controller(node_of(endpoint.broker_id))
+        logs = {REPLICA_FILE: str(endpoint.trace_file)} if is_logged and endpoint.trace_file else {}
         return {
             **translated(properties, self._release),
             **own(endpoint, properties),
             "log.dirs": ",".join(map(str, endpoint.log_dirs)),
+            **logs,
         }
 
     def missing(self, properties: Mapping[str, object]) -> Missing:
@@ -176,6 +194,28 @@ def _chosen_release(options: Mapping[str, str]) -> tuple[str, Path | None]:
             f"--{HOME} {home}: expected Kafka {options[VERSION]}, got {version}: leave --{VERSION} out"
         )
     return version, home
+
+
+def _reads_logs(options: Mapping[str, str]) -> bool:
+    """Return whether the logs of brokers are to be read; raises ``UsageError``."""
+    value = options.get(BROKER_LOGS, JUDGED)
+    if value != JUDGED:
+        raise UsageError(f"{BROKER_LOGS} is {value!r}: expected {JUDGED}, or leave it out")
+    return BROKER_LOGS in options
+
+
+def _require_broker_logs(release: Release, version: str, home: Path | None) -> None:
+    """Raise ``UsageError`` when it is not known how these brokers log what their replicas do, or they cannot."""
+    if not release.logs_replicas:
+        known = ", ".join(row.name for row in RELEASES if row.logs_replicas)
+        raise UsageError(
+            f"--{BROKER_LOGS}: it is not known what brokers of Kafka {version} log of their replicas: choose a release "
+            f"out of {known}"
+        )
+    if home is not None and not has_log4j_2(home / "libs"):
+        raise UsageError(
+            f"--{BROKER_LOGS} needs log4j 2, which {home / 'libs'} does not have: leave --{HOME} out"
+        )
 
 
 def _refuse_commas(log_dirs: Iterable[Path]) -> None:

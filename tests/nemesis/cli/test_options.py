@@ -11,10 +11,11 @@ from nemesis.support.errors import UsageError
 
 
 def test_only_what_is_given_is_an_option_of_the_target() -> None:
-    assert target_options(None, None, None) == {}
+    assert target_options(None, None, None, broker_logs=False) == {}
     given = {"kafka-version": "3.9.1", "kafka-home": "/opt/kafka", "reference": "2"}
     assert target_options("3.9.1", Path("/opt/kafka"), 2) == given
     assert target_options("4.1.1", None, None, 3) == {"kafka-version": "4.1.1", "controllers": "3"}
+    assert target_options(None, None, None, broker_logs=True) == {"broker-logs": "judged"}
 
 
 def test_brokers_are_counted_as_a_whole_or_by_kind() -> None:

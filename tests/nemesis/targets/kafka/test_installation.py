@@ -21,6 +21,7 @@ COPY = """
 for argument; do case "$argument" in -DoutputDirectory=*) out=${argument#-DoutputDirectory=};; esac; done
 /bin/mkdir -p "$out"
 """
+LOGGING = "".join(f'echo log >"$out/{jar}"; ' for jar in row_of(VERSION).logging_jars)
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def say(_sentence: str) -> None:
 
 
 def mvn(programs: Path, script: str) -> None:
-    (programs / "mvn").write_text(f"#!/bin/sh\n{COPY}{script}\n")
+    (programs / "mvn").write_text(f"#!/bin/sh\n{COPY}{LOGGING}{script}\n")
     (programs / "mvn").chmod(0o755)
 
 
@@ -101,10 +102,32 @@ def test_damaged_checksums_are_damage(programs: Path, content: bytes) -> None:
 
 
 @pytest.mark.usefixtures("cache")
+def test_jars_without_those_that_write_the_log_are_fetched_again(programs: Path) -> None:
+    mvn(programs, f'echo broker >"$out/kafka_2.13-{VERSION}.jar"')
+    installation = fetch(VERSION, say)
+    missing = row_of(VERSION).logging_jars[0]
+    (installation.jars / missing).unlink()
+    lines = (installation.jars / CHECKSUMS).read_text().splitlines(keepends=True)
+    kept = [line for line in lines if missing not in line]
+    (installation.jars / CHECKSUMS).write_text("".join(kept))
+    assert damage(installation) == f"{installation.jars / CHECKSUMS}: expected {missing} in it"
+    assert damage(fetch(VERSION, say)) is None
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_maven_leaves_out_of_the_log_is_named(programs: Path) -> None:
+    missing = row_of(VERSION).logging_jars[1]
+    mvn(programs, f'echo broker >"$out/kafka_2.13-{VERSION}.jar"; /bin/rm "$out/{missing}"')
+    with pytest.raises(MissingRequirement, match=f"Kafka {VERSION} without {missing}"):
+        fetch(VERSION, say)
+
+
+@pytest.mark.usefixtures("cache")
 def test_a_directory_without_jars_is_damaged(programs: Path) -> None:
     mvn(programs, f'echo broker >"$out/kafka_2.13-{VERSION}.jar"')
     installation = fetch(VERSION, say)
-    (installation.jars / f"kafka_2.13-{VERSION}.jar").unlink()
+    for jar in installation.jars.glob("*.jar"):
+        jar.unlink()
     (installation.jars / CHECKSUMS).write_bytes(b"")
     assert damage(installation) == (
         f"{installation.jars / CHECKSUMS}: expected kafka_2.13-{VERSION}.jar in it"

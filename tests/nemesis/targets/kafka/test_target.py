@@ -176,3 +176,47 @@ def test_a_protocol_without_topic_ids_is_refused() -> None:
 def test_a_release_that_clients_cannot_drive_is_refused(version: str) -> None:
     with pytest.raises(UsageError, match="which the clients of the harness send"):
         KAFKA.with_options({"kafka-version": version})
+
+
+def test_what_brokers_log_of_replicas_is_judged_when_it_is_asked_for() -> None:
+    for version in ("3.9.1", "4.1.1"):
+        silent = KAFKA.with_options({"kafka-version": version})
+        options = {"kafka-version": version, "broker-logs": "judged"}
+        judged = silent.with_options(options)
+        assert judged.options == options
+        assert judged.observes - silent.observes == {EventSource.BROKER_LOGS}
+        endpoint = replace(ENDPOINT, trace_file=Path("/run/raw/broker-2.jsonl"))
+        file = {"trace.file": "/run/raw/broker-2.jsonl"}
+        assert (
+            dict(
+                judged.broker_properties(endpoint, {}).items()
+                - silent.broker_properties(endpoint, {}).items()
+            )
+            == file
+        )
+        assert "trace.file" not in judged.broker_properties(ENDPOINT, {})
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"broker-logs": "yes"}, "broker-logs is 'yes': expected judged, or leave it out"),
+        (
+            {"broker-logs": "judged", "kafka-version": "3.6.2"},
+            r"not known what brokers of Kafka 3.6.2 log .*: choose a release out of 3.9, 4.0, 4.1",
+        ),
+    ],
+)
+def test_logs_that_cannot_be_read_are_refused(options: dict[str, str], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        KAFKA.with_options(options)
+
+
+def test_a_home_directory_without_log4j_2_has_no_logs_of_replicas(tmp_path: Path) -> None:
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "libs" / "kafka_2.13-3.9.1.jar").touch()
+    options = {"broker-logs": "judged", "kafka-home": str(tmp_path)}
+    with pytest.raises(UsageError, match=r"needs log4j 2, which .*libs does not have: leave"):
+        KAFKA.with_options(options)
+    (tmp_path / "libs" / "log4j-core-2.24.3.jar").touch()
+    assert EventSource.BROKER_LOGS in KAFKA.with_options(options).observes
