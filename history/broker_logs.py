@@ -37,7 +37,6 @@ LOG_MANAGER: Final = "kafka.log.LogManager"
 FETCHERS: Final = "kafka.server.ReplicaFetcherManager"
 LOGS: Final = ("kafka.log.UnifiedLog", "org.apache.kafka.storage.internals.log.UnifiedLog")
 """Until and from Kafka 4.0."""
-QUORUM_TOPIC: Final = "__cluster_metadata"
 FUTURE: Final = "-future"
 LEADER, FOLLOWER = "leader", "follower"
 MAX_PROBLEMS: Final = 3
@@ -59,7 +58,7 @@ class LogLine(msgspec.Struct):
 
 @dataclass(slots=True)
 class _Log:
-    """A log in one log directory, as far as the broker has told."""
+    """A log in one log directory, as the broker logged it."""
 
     start: int = 0
     end: int = 0
@@ -108,7 +107,7 @@ class _NotUnderstood(Exception):
 
 
 def _lines(path: Path) -> tuple[list[LogLine], list[str]]:
-    """Return the lines; one that a killed broker left torn, at the end or before the next start, is no damage."""
+    """Return the lines; one that a killed broker left torn, at the end or before the next start, does no damage."""
     decoder = msgspec.json.Decoder(LogLine)
     lines: list[LogLine] = []
     problems: list[str] = []
@@ -304,10 +303,10 @@ class _Reader:
 
     def fetches(self, _time: int, match: re.Match[str]) -> None:
         """Followers begin to fetch: the line has their topic ids."""
-        for found in _FETCH_STATE.finditer(match.string):
-            _, replica = self._replica(found)
+        for state in _FETCH_STATE.finditer(match.string):
+            _, replica = self._replica(state)
             if replica is not None:
-                replica.topic_id = found["id"]
+                replica.topic_id = state["id"]
 
     # UnifiedLog
 

@@ -16,7 +16,7 @@ from nemesis.checkers.framework.reason import Reason, SeekCause
 from nemesis.history.events import Event
 from nemesis.history.sources import STAND_INS, EventSource, source_of
 
-TOLD_BY_TRACES: Final = frozenset({EventSource.TRACES})
+ONLY_TRACES: Final = frozenset({EventSource.TRACES})
 
 History = tuple[Event, ...]
 """The events of a tiny history, in any order."""
@@ -106,7 +106,7 @@ class Property:
     def wanted_in_addition(self) -> frozenset[EventSource]:
         """``completed_by``, and traces for a sample and for what logs of brokers decide: both tell less."""
         tells_less = self.stands_in_for or EventSource.BROKER_LOGS in self.stand_ins
-        return self.completed_by | (TOLD_BY_TRACES if tells_less else frozenset())
+        return self.completed_by | (ONLY_TRACES if tells_less else frozenset())
 
     @property
     def summary(self) -> str:

@@ -4,6 +4,7 @@
 * ``choices``         an unknown name becomes one sentence; ``runtime_names`` are the names of our runtimes
 * ``interrupts``      Ctrl-C and SIGTERM
 * ``java``            the Java runtime, ZooKeeper's jars, and files of Java properties
+* ``kafka_logging``   what Kafka brokers log, and to which files
 * ``journal``         the undo journal: what a run started on this machine
 * ``live_display``    one line of progress
 * ``paths``           how paths are shown, and the cache directory

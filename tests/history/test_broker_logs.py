@@ -86,7 +86,7 @@ def write(path: Path, lines: Iterable[Line], start: int = 1_000) -> Path:
     numbered = enumerate(lines, start=start + 1)
     objects = [begins, *({"t": t, "c": logger, "m": message} for t, (logger, message) in numbered)]
     with path.open("a") as file:
-        file.writelines(json.dumps(one) + "\n" for one in objects)
+        file.writelines(json.dumps(line) + "\n" for line in objects)
     return path
 
 
@@ -125,15 +125,15 @@ def test_a_replica_that_never_fetched_is_left_out(tmp_path: Path) -> None:
     assert [event.kind for event in events] == [Kind.BROKER_STARTED]
 
 
-def test_a_log_is_cut_and_begins_anew(tmp_path: Path) -> None:
+def test_a_log_is_cut_and_begins_again(tmp_path: Path) -> None:
     lines = [created(), loaded(0), fetches(), follows(0, 0, 0), appended(0, 9), marked(7)]
     cuts = [
         (LOG, f"{OF_LOG}Truncating to offset 8"),
         (LOG, f"{OF_LOG}Truncating to 8 has no effect"),
     ]
-    anew = (LOG, f"{OF_LOG}Truncate and start at offset 20, logStartOffset: 20")
+    again = (LOG, f"{OF_LOG}Truncate and start at offset 20, logStartOffset: 20")
     raised = (LOG, f"{OF_LOG}Incremented log start offset to 22 due to segment deletion")
-    *_, cut, restarted, start = read(tmp_path, *lines, *cuts, anew, raised)
+    *_, cut, restarted, start = read(tmp_path, *lines, *cuts, again, raised)
     assert (cut.kind, cut.offset, cut.log_end_offset) == (Kind.TRUNCATE, 8, 8)
     assert (cut.high_watermark, cut.high_watermark_before) == (None, 7)
     assert (restarted.log_start_offset, restarted.log_end_offset) == (20, 20)
@@ -216,7 +216,7 @@ def test_a_damaged_file_is_a_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        (STATES, "[Broker id=1] Leader t-0 starts at epoch 5 of somebody"),
+        (STATES, "[Broker id=1] Leader t-0 starts at epoch 5 of broker 5"),
         (STATES, "[Broker id=1] Follower t-0 newly starts at 7"),
         leads(0, 0, 0),
         follows(0, 0, 0),

@@ -70,7 +70,9 @@ def project(release: Release, version: str) -> str:
         else _dependency(("org.apache.zookeeper", "zookeeper", client), excluded)
     )
     kafka = ("org.apache.kafka", f"kafka_{release.scala}", version)
-    dependencies = "".join(_dependency(one, excluded) for one in (kafka, *release.logging))
+    dependencies = "".join(
+        _dependency(artifact, excluded) for artifact in (kafka, *release.logging)
+    )
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
         f"<groupId>nemesis</groupId><artifactId>kafka</artifactId><version>{escape(version)}</version>"
