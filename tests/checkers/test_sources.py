@@ -16,7 +16,7 @@ from nemesis.checkers.framework.model import NotObserved, Result, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Event, Kind
 from nemesis.history.memory import history_of
-from nemesis.history.sources import ALL_SOURCES, EventSource, source_of
+from nemesis.history.sources import ALL_SOURCES, STAND_INS, EventSource, source_of
 from nemesis.history.vocabulary import brokers, controller, replication
 from nemesis.history.vocabulary.checking import MODULES
 from nemesis.history.vocabulary.declaring import declarations
@@ -53,7 +53,7 @@ def test_brokers_write_traces_and_nobody_else_does() -> None:
     for declared in declarations():
         is_trace = declared.view.__module__ in writers
         assert (source_of(declared.kind) is EventSource.TRACES) == is_trace
-    assert {source_of(kind) for kind in Kind} == {*EventSource} - {EventSource.QUORUM_LOG}
+    assert {source_of(kind) for kind in Kind} == {*EventSource} - STAND_INS.keys()
 
 
 @pytest.mark.parametrize("name", CHECKERS)
