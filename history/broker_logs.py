@@ -201,14 +201,17 @@ class _Reader:
         self._add(match, _Log(), None)
 
     def _add(self, match: re.Match[str], log: _Log, topic_id: str | None) -> None:
-        """Take in a log by the directory of its files, which has the name of a future log while the replica moves."""
+        """Take in a log by the name of its directory: it may be that of a replica that moves, or of a deleted one."""
         directory, _, name = match["dir"].rpartition("/")
         key, replica = self._replica(match)
+        is_future = name.endswith(FUTURE)
+        if not is_future and name != f"{key[0]}-{key[1]}":
+            return
         if replica is None:
             self._replicas[key] = _Replica(directory, {directory: log}, topic_id)
             return
         replica.logs[directory] = log
-        if not name.endswith(FUTURE):
+        if not is_future:
             replica.directory, replica.topic_id = directory, topic_id or replica.topic_id
 
     def deleted(self, time: int, match: re.Match[str]) -> None:
@@ -283,6 +286,7 @@ class _Reader:
             replica.isr = _brokers(match["isr"])
 
     def follows(self, time: int, match: re.Match[str]) -> None:
+        """The end of the log in this line is older than the line: its former fetcher may have appended meanwhile."""
         key, replica = self._replica(match)
         if replica is None:
             raise _NotUnderstood(f"{key[0]}-{key[1]} has a follower whose log was never opened")
@@ -295,7 +299,7 @@ class _Reader:
             leader=int(match["leader"]),
             leader_epoch=replica.leader_epoch,
             partition_epoch=int(match["version"]),
-            log_end_offset=int(match["end"]),
+            log_end_offset=replica.log.end,
             high_watermark=int(match["mark"]),
         )
 

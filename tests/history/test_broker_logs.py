@@ -167,6 +167,26 @@ def test_a_log_that_was_there_ends_where_the_broker_found_it(tmp_path: Path) -> 
     assert (opened.log_start_offset, opened.log_end_offset, opened.high_watermark) == (2, 8, 6)
 
 
+def test_a_follower_has_what_its_former_fetcher_appended_meanwhile(tmp_path: Path) -> None:
+    """Kafka reads the end of the log, the fetcher appends, and only then the change of the role is logged."""
+    lines = [created(), loaded(0), fetches(), follows(0, 0, 0), appended(0, 9), follows(1, 9, 8)]
+    follower = read(tmp_path, *lines)[-1]
+    assert (follower.leader_epoch, follower.log_end_offset, follower.high_watermark) == (1, 10, 8)
+
+
+def test_a_log_that_waits_for_its_deletion_is_not_one_of_a_replica(tmp_path: Path) -> None:
+    def there(name: str, end: int) -> Line:
+        text = (
+            f"Completed load of Log(dir=/run/data/{name}, topicId={TOPIC_ID}, topic=t, partition=0, highWatermark=0, "
+            f"lastStableOffset=0, logStartOffset=0, logEndOffset={end}) with 1 segments"
+        )
+        return MANAGER, text
+
+    _, opened = read(tmp_path, there("t-0", 8), there("t-0.5b7f-delete", 3), loaded(6))
+    assert opened.log_end_offset == 8
+    assert len(read(tmp_path / "alone", there("t-0.5b7f-delete", 3))) == 1
+
+
 def test_a_replica_moves_to_another_log_directory(tmp_path: Path) -> None:
     there = "[UnifiedLog partition=t-0, dir=/run/other] "
     moved = "The current replica is successfully replaced with the future replica for t-0"
