@@ -8,10 +8,9 @@ from typing import Annotated, Final
 
 import typer
 
-from nemesis.history.sources import JUDGED
+from nemesis.history.sources import JUDGED, EventSource
 from nemesis.scenarios.broker_properties import OPTION
 from nemesis.support.errors import UsageError
-from nemesis.targets.kafka.target import BROKER_LOGS
 
 MAX_JOBS: Final = 256
 
@@ -62,7 +61,7 @@ def target_options(
         "kafka-home": kafka_home,
         "reference": reference,
         "controllers": controllers,
-        BROKER_LOGS: JUDGED if broker_logs else None,
+        EventSource.BROKER_LOGS.value: JUDGED if broker_logs else None,
     }
     return {name: str(value) for name, value in given.items() if value is not None}
 
