@@ -94,6 +94,7 @@ from nemesis.checkers.replication.high_watermark import HW_BOUNDED
 from nemesis.checkers.replication.hw_grows import HW_GROWS
 from nemesis.checkers.replication.hw_sampled import HW_SAMPLED
 from nemesis.checkers.replication.isr_joins import ISR_JOIN_CAUGHT_UP
+from nemesis.checkers.replication.log_files import LOG_FILES_AGREE, SEGMENTS_ROLL
 from nemesis.checkers.replication.log_start import LOG_START_BOUNDED
 from nemesis.checkers.replication.logs import LEADER_COMPLETENESS, LOG_MATCHING
 from nemesis.checkers.replication.min_isr import MIN_ISR_BEHIND_ACK
@@ -149,6 +150,8 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     LOG_MATCHING,
     LEADER_COMPLETENESS,
     FINAL_LOGS,
+    LOG_FILES_AGREE,
+    SEGMENTS_ROLL,
     OFFSETS_AT_REST,
     SETTINGS_TAKE_EFFECT,
     LOST_WRITE,

@@ -14,8 +14,14 @@ from nemesis.history.vocabulary.harness import (
     BALANCE_ENABLED,
     BALANCE_INTERVAL,
     BALANCE_PERCENTAGE,
+    CLEANABLE_RATIO,
+    CLEANER_BACKOFF,
+    LOG_START_INTERVAL,
+    MARK_INTERVAL,
+    RECOVERY_POINT_INTERVAL,
     RETENTION_BYTES,
     RETENTION_INTERVAL,
+    SEGMENT_BYTES,
     UNCLEAN_ELECTIONS,
 )
 from nemesis.scenarios.scenario import Scenario
@@ -28,6 +34,11 @@ _DEFAULTS: Final[Mapping[str, int]] = MappingProxyType(
         RETENTION_BYTES: -1,
         RETENTION_INTERVAL: 300_000,
         UNCLEAN_ELECTIONS: False,
+        SEGMENT_BYTES: 1_073_741_824,
+        MARK_INTERVAL: 5_000,
+        RECOVERY_POINT_INTERVAL: 60_000,
+        LOG_START_INTERVAL: 60_000,
+        CLEANER_BACKOFF: 15_000,
     }
 )
 
