@@ -62,6 +62,8 @@ from nemesis.checkers.framework.model import NotObserved
 from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.leadership import LEADER_EPOCH_GROWS, LEADER_FROM_ISR, ONE_LEADER_PER_EPOCH
 from nemesis.checkers.liveness.check import LIVENESS
+from nemesis.checkers.liveness.checkpoints import CHECKPOINTS_KEPT
+from nemesis.checkers.liveness.compaction import COMPACTION_RUNS
 from nemesis.checkers.liveness.isr_shrinks import ISR_SHRINKS_IN_TIME
 from nemesis.checkers.liveness.late_recovery import LATE_RECOVERY
 from nemesis.checkers.liveness.leader_balance import LEADERS_BALANCED
@@ -174,6 +176,8 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     LEADERS_BALANCED,
     LOG_DIR_FAILURES_HANDLED,
     RETENTION_RUNS,
+    COMPACTION_RUNS,
+    CHECKPOINTS_KEPT,
     LIVENESS,
     FAULT_EFFECT,
 )

@@ -198,7 +198,7 @@ def _read_keys(files: Files, path: str, position: int) -> list[tuple[int, bytes]
     for _ in range(count):
         size, at = _varint(records, at)
         behind = at + size
-        _, at = _varint(records, at + 1)  # the record's own attributes are one byte, then comes its time
+        _, at = _varint(records, at + 1)  # behind one byte of attributes: the time
         delta, at = _varint(records, at)
         key_size, at = _varint(records, at)
         if key_size >= 0:
@@ -214,7 +214,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the last byte of a number
+        if byte < 0x80:
             return (value >> 1) ^ -(value & 1), at
         shift += 7
 

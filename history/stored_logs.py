@@ -183,7 +183,16 @@ def _batch(data: bytes, position: int, segment: int) -> tuple[StoredBatch | None
     if not is_whole or delta < 0 or crc32c(data[position + _CRC_COVERS_FROM : end]) != crc:
         return None, position
     batch = StoredBatch(
-        base, base + delta, epoch, crc, segment, position, latest, producer, producer_epoch, sequence
+        base,
+        base + delta,
+        epoch,
+        crc,
+        segment,
+        position,
+        latest,
+        producer,
+        producer_epoch,
+        sequence,
     )
     return batch, end
 

@@ -36,7 +36,12 @@ def stored(*bases: int, end: int = 4, **columns: Any) -> list[Event]:
 
 def stored_batch(offset: int, base: int, **columns: Any) -> Event:
     """Return a batch of one record, sequence number and time equal to its offset, of producer 7 in its epoch 1."""
-    about: dict[str, Any] = {"leader_epoch": 3, "crc": offset, "producer_id": 7, "producer_epoch": 1}
+    about: dict[str, Any] = {
+        "leader_epoch": 3,
+        "crc": offset,
+        "producer_id": 7,
+        "producer_epoch": 1,
+    }
     about |= {"segment_offset": base, "position": (offset - base) * SIZE, "max_timestamp": offset}
     return beside(
         "stored-batch", offset=offset, last_offset=offset, sequence=offset, **(about | columns)

@@ -332,7 +332,9 @@ def _stored_snapshot(event: Event) -> str:
 
 
 def _stored_producer(event: Event) -> str:
-    batch = f"whose last batch ends at offset {event.last_offset} and sequence number {event.sequence}"
+    batch = (
+        f"whose last batch ends at offset {event.last_offset} and sequence number {event.sequence}"
+    )
     return f"{_stored_snapshot(event)} with producer {event.producer_id}, {batch}"
 
 

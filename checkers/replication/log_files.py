@@ -34,11 +34,10 @@ Source: LogSegment, OffsetIndex, TimeIndex, LeaderEpochFileCache, ProducerStateM
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
 
 from nemesis.checkers.breaks import log_files as breaks
@@ -146,7 +145,9 @@ class LogFiles(Grouped[Report]):
         reports = [report for _, report in summaries]
         failed = {node for report in reports for node in report.failed}
         agreeing = [item for report in reports for item in report.findings]
-        agreeing += [item for report in reports for node, item in report.behind_end if node not in failed]
+        agreeing += [
+            item for report in reports for node, item in report.behind_end if node not in failed
+        ]
         if not any(report.has_moved_clocks for report in reports):
             agreeing += [item for report in reports for item in report.forgotten]
         rolled = [item for key, report in summaries for item in _rolled(key, report, reports)]
@@ -209,7 +210,9 @@ def _offset_entries(tp: str, replica: Replica) -> Iterator[Finding]:
         skipped = np.flatnonzero((inside.position < entry.position) & (inside.last >= entry.offset))
         if len(at) and not len(skipped):
             continue
-        what = "where no batch begins" if not len(at) else "and a batch before it reaches that offset"
+        what = (
+            "where no batch begins" if not len(at) else "and a batch before it reaches that offset"
+        )
         sentence = (
             f"In the files of broker {replica.node} the index of the segment of {tp} from offset {entry.segment} on "
             f"has offset {entry.offset} at byte {entry.position}, {what}."
@@ -287,7 +290,9 @@ def _wrong_producers(tp: str, replica: Replica) -> Iterator[Finding]:
         if known.snapshot > replica.end or known.last_offset < 0:
             continue
         own = batches.where((batches.producer == known.producer) & (batches.last < known.snapshot))
-        holder = batches.where((batches.base <= known.last_offset) & (known.last_offset <= batches.last))
+        holder = batches.where(
+            (batches.base <= known.last_offset) & (known.last_offset <= batches.last)
+        )
         newer = own.where(own.last > known.last_offset)
         wrong = newer if len(newer) else holder.where(_is_another(holder, known))
         is_beyond = known.last_offset >= known.snapshot

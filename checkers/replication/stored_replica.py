@@ -1,4 +1,4 @@
-"""One replica's files, as they were read once its broker was stopped: batches as arrays, what is beside them as rows."""
+"""One replica's files, as they were read once its broker was stopped: batches as arrays, what is beside as rows."""
 
 from __future__ import annotations
 
@@ -164,5 +164,3 @@ def _add(replica: Replica, row: int, event: Event) -> None:
                 row,
             )
         )
-
-

@@ -30,7 +30,10 @@ MARK_INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
 RECOVERY_POINT_INTERVAL: Final = "log.flush.offset.checkpoint.interval.ms"
 LOG_START_INTERVAL: Final = "log.flush.start.offset.checkpoint.interval.ms"
 CLEANER_BACKOFF: Final = "log.cleaner.backoff.ms"
-CLEANABLE_RATIO: Final = "log.cleaner.min.cleanable.ratio"
+CLEANABLE_PERCENTAGE: Final = "log.cleaner.min.cleanable.ratio"
+"""Recorded in percent."""
+CLEANER_ENABLED: Final = "log.cleaner.enable"
+COMPACTION_LAG: Final = "log.cleaner.min.compaction.lag.ms"
 
 
 @declares(Kind.PHASE)
