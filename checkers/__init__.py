@@ -9,6 +9,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``control_effects``  what brokers answer to the controller without an error has happened
 * ``metadata``         what brokers know of the cluster never goes back
 * ``client_offsets``   the first and last offsets that clients see never go back
+* ``times_answered``   the offset that a client gets for a time is that of the first such record
 * ``broker_epochs``    requests and writes for an earlier incarnation of a broker are refused
 * ``leadership``       leader epochs, one leader per epoch, elections from the ISR
 * ``transitions``, ``state_machines``   the state machines of partitions and replicas
@@ -105,6 +106,7 @@ from nemesis.checkers.replication.own_log import (
     LEADER_KEEPS_LOG,
     PRODUCERS_WITHIN_LOG,
 )
+from nemesis.checkers.times_answered import TIMES_ANSWERED
 from nemesis.checkers.transitions import LEGAL_TRANSITION
 from nemesis.history.sources import EventSource
 from nemesis.registry import Registry, by_name
@@ -148,6 +150,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     MIN_ISR_BEHIND_ACK,
     LOG_START_BOUNDED,
     CLIENT_OFFSETS_GROW,
+    TIMES_ANSWERED,
     EPOCH_ENDS_ANSWERED,
     LOG_MATCHING,
     LEADER_COMPLETENESS,

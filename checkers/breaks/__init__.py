@@ -7,7 +7,7 @@
   for a property
 * ``offsets_at_rest``, ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``,
   ``hw_sampled``, ``epoch_ends``, ``log_files``,
-  ``compaction``, ``checkpoints``   one for a property
+  ``compaction``, ``checkpoints``, ``times_answered``   one for a property
 * ``objects``, ``cycles``, ``logs``   one module per family of properties of other systems' histories
 * ``events``, ``administration``   builders of the events of our runs
 * ``operations``, ``transactions``, ``log_operations``   builders of the events of other systems

@@ -43,5 +43,5 @@ CHECKPOINTS_KEPT: Final = (
     history(*BEGUN, log_start(2, 1, 2, 3, high_watermark=3), ended(9), checkpointed(0, start=1)),
     history(*BEGUN, ended(9), checkpointed(0, 1, point=0)),
     history(*BEGUN, fault(3, 7), ended(15), checkpointed(0, mark=2)),
-    history(*BEGUN, ended(100, load=94), checkpointed(0, mark=2)),
+    history(*BEGUN, ended(200, load=194), checkpointed(0, mark=2)),
 )

@@ -52,5 +52,5 @@ COMPACTION_RUNS: Final = (
     history(*BEGUN, ended(14), dirty(0, 1)),
     history(*BEGUN, ended(14), dirty(0, 1, 2, cleaned=1)),
     history(*BEGUN, fault(3, 6), ended(18), dirty(0, 1)),
-    history(*BEGUN, ended(200, load=187), dirty(0, 1)),
+    history(*BEGUN, ended(200, load=190), dirty(0, 1)),
 )

@@ -39,7 +39,15 @@ from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.liveness.left_logs import LeftLogs, Replica, Run, Traced, late, reached
+from nemesis.checkers.liveness.left_logs import (
+    LeftLogs,
+    Replica,
+    Run,
+    Traced,
+    late,
+    reached,
+    reached_by,
+)
 from nemesis.checkers.liveness.log_ends import MS
 from nemesis.checkers.replication.replica_rows import TopicKey
 from nemesis.history.events import Kind
@@ -78,7 +86,7 @@ class Checkpoints(LeftLogs):
         for due in (
             _mark(replica, traced, run),
             _start(replica, traced, run),
-            _recovery_point(replica, traced),
+            _recovery_point(replica, traced, run),
         ):
             if due is None or due.stored >= due.expected:
                 continue
@@ -133,18 +141,18 @@ def _start(replica: Replica, traced: Traced, run: Run) -> Due | None:
     )
 
 
-def _recovery_point(replica: Replica, traced: Traced) -> Due | None:
-    """Return the start of the last segment, if the last process of the broker began it."""
-    base = replica.bases[-1]
-    if len(replica.bases) == 1 or (replica.opened[1].log_end_offset or 0) >= base:
+def _recovery_point(replica: Replica, traced: Traced, run: Run) -> Due | None:
+    """Return the start of the last segment that the last process of the broker began early enough."""
+    opened_row, opened = replica.opened
+    due = run.until - run.stated[RECOVERY_POINT_INTERVAL] * MS
+    end = reached_by(traced.ends, replica, due, None)
+    opened_at = opened.log_end_offset or 0
+    base = max((base for base in replica.bases[1:] if opened_at < base < end), default=None)
+    if base is None:
         return None
-    since = reached(traced.ends, replica, base + 1, None)
-    if since is None:
-        return None
+    since = reached(traced.ends, replica, base + 1, None) or opened.time
     stored = replica.stored[1].recovery_point or 0
-    return Due(
-        "the recovery point", RECOVERY_POINT_INTERVAL, base, stored, since, replica.opened[0]
-    )
+    return Due("the recovery point", RECOVERY_POINT_INTERVAL, base, stored, since, opened_row)
 
 
 CHECKPOINTS_KEPT: Final = Property(

@@ -29,7 +29,7 @@ from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.liveness.left_logs import LeftLogs, Replica, Run, Traced, late, reached
+from nemesis.checkers.liveness.left_logs import LeftLogs, Replica, Run, Traced, late, reached_by
 from nemesis.checkers.liveness.log_ends import MS
 from nemesis.checkers.replication.replica_rows import TopicKey
 from nemesis.history.sources import EventSource
@@ -59,24 +59,20 @@ class Compaction(LeftLogs):
         has_own = any(name in settings for name in _OWN)
         if not is_compacted or has_own or not _cleans_at_once(run):
             return
-        last = _last_with_records(replica)
-        cleaned = replica.stored[1].cleaner_offset or 0
-        if (
-            last == 0
-            or _dirty_percentage(replica, last, cleaned) <= run.stated[CLEANABLE_PERCENTAGE]
-        ):
-            return
-        since = _since(replica, traced, replica.bases[last])
-        if since is None:
-            return
         backoff_ms = run.stated[CLEANER_BACKOFF]
-        waited_ms = (run.until - max(since, run.since)) // MS
+        due = run.until - 2 * backoff_ms * MS
+        end = _compactable(replica, traced, due)
+        cleaned = replica.stored[1].cleaner_offset or 0
+        if _dirty_percentage(replica, end, cleaned) <= run.stated[CLEANABLE_PERCENTAGE]:
+            return
+        waited_ms = (run.until - max(replica.opened[1].time, run.since)) // MS
         sentence = (
-            f"Broker {replica.node} did not compact {tp_name(key[0], key[2])} for {waited_ms:,} ms: its log could be "
-            f"compacted up to offset {replica.bases[last]}, and is up to {cleaned}. log.cleaner.backoff.ms is "
-            f"{backoff_ms:,}."
+            f"Broker {replica.node} did not compact {tp_name(key[0], key[2])} in the last {waited_ms:,} ms: its log "
+            f"could be compacted up to offset {end} longer ago than 2 times log.cleaner.backoff.ms, which is "
+            f"{backoff_ms:,}, and is up to {cleaned}."
         )
         rows = (replica.opened[0], replica.stored[0], replica.first)
+        since = replica.opened[1].time
         yield from late(COMPACTION_RUNS.name, key, run, since, 2 * backoff_ms, sentence, *rows)
 
 
@@ -84,26 +80,22 @@ def _cleans_at_once(run: Run) -> bool:
     return bool(run.stated[CLEANER_ENABLED]) and run.stated[COMPACTION_LAG] == 0
 
 
-def _last_with_records(replica: Replica) -> int:
-    return next((i for i in reversed(range(len(replica.sizes))) if replica.sizes[i]), 0)
-
-
-def _dirty_percentage(replica: Replica, last: int, cleaned: int) -> float:
-    """Return how much of the segments before the last one with records lies behind where the log is compacted."""
-    ends = replica.bases[1 : last + 1]
-    sizes = replica.sizes[:last]
-    dirty = sum(size for size, end in zip(sizes, ends, strict=True) if end > cleaned)
-    return 100 * dirty / max(sum(sizes), 1)
-
-
-def _since(replica: Replica, traced: Traced, offset: int) -> int | None:
-    """Return since when the log has certainly been behind the offset, and committed up to it."""
+def _compactable(replica: Replica, traced: Traced, time: int) -> int:
+    """Return the start of the last segment that had records, and was committed up to there, at a time (ns)."""
     opened = replica.opened[1]
-    grown = reached(traced.ends, replica, offset + 1, opened.log_end_offset)
-    committed = reached(traced.marks, replica, offset, opened.high_watermark)
-    if grown is None or committed is None or replica.settled > opened.time:
-        return None
-    return max(grown, committed)
+    if opened.time >= time or replica.settled > opened.time:
+        return 0
+    end = reached_by(traced.ends, replica, time, opened.log_end_offset)
+    mark = reached_by(traced.marks, replica, time, opened.high_watermark)
+    return max((base for base in replica.bases if base < end and base <= mark), default=0)
+
+
+def _dirty_percentage(replica: Replica, end: int, cleaned: int) -> float:
+    """Return how much of the segments before ``end`` lies behind where the log is compacted."""
+    parts = zip(replica.bases[1:], replica.sizes[:-1], strict=True)
+    before = [(behind, size) for behind, size in parts if behind <= end]
+    dirty = sum(size for behind, size in before if behind > cleaned)
+    return 100 * dirty / max(sum(size for _, size in before), 1)
 
 
 COMPACTION_RUNS: Final = Property(

@@ -244,6 +244,13 @@ def reached(ends: Ends, replica: Replica, offset: int, opened_at: int | None) ->
     return int(times.min()) + MS if len(times) else None
 
 
+def reached_by(ends: Ends, replica: Replica, time: int, opened_at: int | None) -> int:
+    """Return how far the log, or its high watermark, had certainly come at a time (ns)."""
+    opened = replica.opened[1]
+    is_own = (ends.node == replica.node) & (ends.time > opened.time) & (ends.time < time - MS)
+    return max(int(ends.end[is_own].max(initial=0)), opened_at or 0)
+
+
 def late(
     name: str,
     key: TopicKey,

@@ -23,9 +23,10 @@ Why segments-roll holds for followers: they append what a leader answers, of one
 
 What a correct cluster does and is not convicted for: a log that is damaged where the broker was killed is judged up to
 there; an index or snapshot that is missing is built again when the log is opened; epochs at the end of a log may have
-no batch yet; a compacted log lacks batches that snapshots name; segments are smaller after compaction, and when the
-time between their records is an hour or more. A broker that reported a failed log directory could not write
-checkpoints any more. (d) does not ask for producers where a wall clock was moved, because old ones are forgotten.
+no batch yet, and the first one begins where the log was told to start, before a checkpoint has that; a compacted log
+lacks batches that snapshots name; segments are smaller after compaction, and when the time between their records is an
+hour or more. A broker that reported a failed log directory could not write checkpoints any more. (d) does not ask for
+producers where a wall clock was moved, because old ones are forgotten.
 
 Limits: topics with settings of their own about segments are left out of segments-roll, as are those of which the
 settings cannot be read. How many entries an index has is not judged.

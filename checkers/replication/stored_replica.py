@@ -69,6 +69,7 @@ class Replica:
     node: int
     row: int
     start: int
+    """By its checkpoint, or where its first leader epoch begins, which moves with the start at once."""
     end: int
     cleaned_below: int
     recovery_point: int
@@ -137,6 +138,8 @@ def _replica(
     for number, item in rows:
         _add(replica, number, item)
     replica.epochs.sort(key=lambda epoch: epoch.offset)
+    if replica.epochs:
+        replica.start = max(replica.start, replica.epochs[0].offset)
     replica.index_entries.sort(key=lambda entry: (entry.segment, entry.offset))
     return replica
 

@@ -29,7 +29,13 @@ NOT_IN_THE_MODEL = frozenset(
         *("dead-brokers-replaced", "elections-answered", "notifications-handled"),
         *("isr-shrinks-in-time", "leaders-balanced", "log-dir-failures-handled"),
         *("settings-take-effect", "retention-runs", "controller-elected-in-time"),
-        *("log-files-agree", "segments-roll", "compaction-runs", "checkpoints-kept"),
+        *(
+            "log-files-agree",
+            "segments-roll",
+            "compaction-runs",
+            "checkpoints-kept",
+            "times-answered",
+        ),
     }
 )
 """The harness's own, and what the honest cluster leaves out: dead members of an ISR, the end of ``/controller``,
