@@ -140,8 +140,13 @@ def _files(segment: Segment, node: int) -> Files:
     stored = stored.where(stored.numbers("offset") >= start) if len(stored) else stored
     appended = segment.only({Kind.APPEND})
     appended = appended.where(appended.numbers("node") == node) if len(appended) else appended
-    batches = [stored.numbers(name) for name in ("offset", "last_offset", "max_timestamp")]
-    return Files(*batches, _since(stored, appended), stored.rows)
+    return Files(
+        stored.numbers("offset"),
+        stored.numbers("last_offset"),
+        stored.numbers("max_timestamp"),
+        _since(stored, appended),
+        stored.rows,
+    )
 
 
 def _since(stored: Segment, appended: Segment) -> Numbers:
