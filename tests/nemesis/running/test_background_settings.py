@@ -24,7 +24,7 @@ def test_what_the_scenario_sets() -> None:
         "log.flush.start.offset.checkpoint.interval.ms": 60_000,
         "log.retention.bytes": -1,
         "log.retention.check.interval.ms": 300_000,
-        "log.segment.bytes": 1_073_741_824,
+        "log.segment.bytes": 4096,
         "replica.high.watermark.checkpoint.interval.ms": 1_000,
         "unclean.leader.election.enable": 0,
     }
