@@ -83,14 +83,21 @@ class Replica:
     snapshots: list[tuple[int, int]] = field(default_factory=list)
     """Offset and row."""
     producers: list[Producer] = field(default_factory=list)
+    _rolled: dict[int, Batches] | None = None
 
     def rolled_batches(self, segment: int) -> Batches | None:
         """Return the batches of a segment; None of the last one, which is written to, and of one that is damaged."""
-        if segment not in self.segments or segment >= max(self.segments):
-            return None
-        if self.damage is not None and segment >= max(self.batches.segment, default=0):
-            return None
-        return self.batches.where(self.batches.segment == segment)
+        if self._rolled is None:
+            self._rolled = dict(self._divide())
+        return self._rolled.get(segment)
+
+    def _divide(self) -> Iterator[tuple[int, Batches]]:
+        last = max(self.segments, default=0)
+        if self.damage is not None:
+            last = min(last, int(self.batches.segment.max(initial=0)))
+        for segment in self.segments:
+            if segment < last:
+                yield segment, self.batches.where(self.batches.segment == segment)
 
 
 _BATCH: Final = (
