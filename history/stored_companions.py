@@ -2,6 +2,7 @@
 
 * ``<base offset>.index`` and ``.timeindex``: entries of 8 bytes (offset, position) and 12 bytes (time, offset), both
   offsets relative to the base offset. A program that maps the file into memory leaves zeros behind the last entry.
+  Those of the last segment are left out: they are complete once it is rolled.
 * ``leader-epoch-checkpoint``: version, count, then a line for each epoch: the epoch and where it starts.
 * ``<offset>.snapshot``: of each producer that wrote below the offset, its last batch.
 * Checkpoints of a log directory: version, count, then a line for each log: topic, partition, offset.
@@ -25,6 +26,7 @@ EPOCHS: Final = "leader-epoch-checkpoint"
 SNAPSHOT: Final = ".snapshot"
 
 _INDEX: Final = re.compile(r"[0-9]{20}\.(time)?index")
+_SEGMENT: Final = re.compile(r"[0-9]{20}\.log")
 _SNAPSHOT: Final = re.compile(r"[0-9]{20}\.snapshot")
 _OFFSET_ENTRY: Final = Struct(">ii")
 _TIME_ENTRY: Final = Struct(">qi")
@@ -92,8 +94,9 @@ def read_companions(files: Files, directory: str) -> Companions:
     entries: list[IndexEntry] = []
     producers: list[StoredProducer] = []
     snapshots = [name for name in names if _SNAPSHOT.fullmatch(name)]
+    last = max((int(name[:20]) for name in names if _SEGMENT.fullmatch(name)), default=0)
     for name in names:
-        if _INDEX.fullmatch(name):
+        if _INDEX.fullmatch(name) and int(name[:20]) < last:
             entries += _index(name, _whole(files, f"{directory}/{name}"))
     for name in snapshots:
         producers += _snapshot(name, _whole(files, f"{directory}/{name}"))

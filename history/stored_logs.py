@@ -51,6 +51,7 @@ _HEADER_BYTES: Final = 61
 _PREFIX_BYTES: Final = 12
 _CRC_COVERS_FROM: Final = 21
 _MAGIC: Final = 2
+_CONTROL: Final = 32
 _FOREIGN_FILES: Final = frozenset({"lost+found", METADATA_LOG})
 """Not logs of replicas: a file system's own directory, and the metadata log of a KRaft quorum."""
 
@@ -69,6 +70,7 @@ class StoredBatch(NamedTuple):
     max_timestamp: int
     """The largest of a record, in ms; −1 when no record has one."""
     producer_id: int
+    """−1 also of control batches, which no producer numbers."""
     producer_epoch: int
     base_sequence: int
 
@@ -175,13 +177,26 @@ def _batches(
 def _batch(data: bytes, position: int, segment: int) -> tuple[StoredBatch | None, int]:
     if position + _HEADER_BYTES > len(data):
         return None, position
-    base, length, epoch, magic, crc, _, delta, _, latest, producer, producer_epoch, sequence = (
-        _HEADER.unpack_from(data, position)
-    )
+    (
+        base,
+        length,
+        epoch,
+        magic,
+        crc,
+        attributes,
+        delta,
+        _,
+        latest,
+        producer,
+        producer_epoch,
+        sequence,
+    ) = _HEADER.unpack_from(data, position)
     end = position + _PREFIX_BYTES + length
     is_whole = magic == _MAGIC and length >= _HEADER_BYTES - _PREFIX_BYTES and end <= len(data)
     if not is_whole or delta < 0 or crc32c(data[position + _CRC_COVERS_FROM : end]) != crc:
         return None, position
+    if attributes & _CONTROL:
+        producer = -1
     batch = StoredBatch(
         base,
         base + delta,

@@ -227,7 +227,7 @@ class StoredBatch(View, frozen=True, kw_only=True):
     position: Bytes
     max_timestamp: Milliseconds
     producer_id: int
-    """−1: the producer is not idempotent."""
+    """−1: the producer is not idempotent, or it is a control batch."""
     producer_epoch: int
     sequence: int
     """The sequence number of the first record."""

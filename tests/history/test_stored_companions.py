@@ -72,6 +72,8 @@ def test_indexes_of_a_segment_that_is_rolled(disk: SimulatedDisk) -> None:
 
 def test_an_index_that_was_mapped_into_memory_ends_in_zeros(disk: SimulatedDisk) -> None:
     opened(disk)
+    disk.replace(f"d/t-0/{6:020d}.log", b"")
+    disk.replace(f"d/t-0/{6:020d}.index", struct.pack(">ii", 1, 70))
     disk.replace(f"d/t-0/{5:020d}.index", struct.pack(">iiii", 1, 70, 0, 0) + b"\0")
     disk.replace(f"d/t-0/{5:020d}.timeindex", struct.pack(">qiqi", 9, 1, 0, 0))
     assert read(disk).companions.entries == (

@@ -18,7 +18,14 @@ from typing import IO
 
 from docker.models.containers import Container
 
-from nemesis.history.stored_logs import CLEANED, HIGH_WATERMARKS, LOG_STARTS, METADATA
+from nemesis.history.stored_companions import EPOCHS, SNAPSHOT
+from nemesis.history.stored_logs import (
+    CLEANED,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    METADATA,
+    RECOVERY_POINTS,
+)
 from nemesis.history.zookeeper_log import CURRENT_EPOCH
 from nemesis.runtimes.docker import labels
 from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY
@@ -27,7 +34,9 @@ from nemesis.runtimes.docker.engine_calls import FAILURES, reason
 CHUNK_BYTES = 2**20
 TRANSACTION_LOGS = DATA_DIRECTORY / "version-2"
 """Of a ZooKeeper member."""
-BESIDE_LOGS = frozenset({HIGH_WATERMARKS, LOG_STARTS, CLEANED, METADATA})
+BESIDE_LOGS = frozenset({HIGH_WATERMARKS, LOG_STARTS, CLEANED, METADATA, RECOVERY_POINTS, EPOCHS})
+LOGS = frozenset({".log", SNAPSHOT})
+"""The indexes stay: Kafka's are 10 MiB long while a segment is written to."""
 
 
 @dataclass(slots=True)
@@ -97,7 +106,7 @@ def _save_logs(container: Container, node: str, run_directory: Path) -> None:
     """Of a broker its logs, with what it has written down about them."""
     home = logs_at_home(run_directory, node)
     for path, content in _members(container, DATA_DIRECTORY) if node.startswith("broker-") else ():
-        if path.suffix == ".log" or path.name in BESIDE_LOGS:
+        if path.suffix in LOGS or path.name in BESIDE_LOGS:
             _write(content, home / path)
 
 
