@@ -10,6 +10,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``control_effects``  what brokers answer to the controller without an error has happened
 * ``metadata``         what brokers know of the cluster never goes back
 * ``client_offsets``   the first and last offsets that clients see never go back
+* ``times_answered``   the offset that a client gets for a time is that of the first such record
 * ``broker_epochs``    requests and writes for an earlier incarnation of a broker are refused
 * ``leadership``       leader epochs, one leader per epoch, elections from the ISR
 * ``transitions``, ``state_machines``   the state machines of partitions and replicas
@@ -63,6 +64,8 @@ from nemesis.checkers.framework.model import NotObserved
 from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.leadership import LEADER_EPOCH_GROWS, LEADER_FROM_ISR, ONE_LEADER_PER_EPOCH
 from nemesis.checkers.liveness.check import LIVENESS
+from nemesis.checkers.liveness.checkpoints import CHECKPOINTS_KEPT
+from nemesis.checkers.liveness.compaction import COMPACTION_RUNS
 from nemesis.checkers.liveness.isr_shrinks import ISR_SHRINKS_IN_TIME
 from nemesis.checkers.liveness.late_recovery import LATE_RECOVERY
 from nemesis.checkers.liveness.leader_balance import LEADERS_BALANCED
@@ -96,6 +99,7 @@ from nemesis.checkers.replication.high_watermark import HW_BOUNDED
 from nemesis.checkers.replication.hw_grows import HW_GROWS
 from nemesis.checkers.replication.hw_sampled import HW_SAMPLED
 from nemesis.checkers.replication.isr_joins import ISR_JOIN_CAUGHT_UP
+from nemesis.checkers.replication.log_files import LOG_FILES_AGREE, SEGMENTS_ROLL
 from nemesis.checkers.replication.log_start import LOG_START_BOUNDED
 from nemesis.checkers.replication.logs import LEADER_COMPLETENESS, LOG_MATCHING
 from nemesis.checkers.replication.min_isr import MIN_ISR_BEHIND_ACK
@@ -104,6 +108,7 @@ from nemesis.checkers.replication.own_log import (
     LEADER_KEEPS_LOG,
     PRODUCERS_WITHIN_LOG,
 )
+from nemesis.checkers.times_answered import TIMES_ANSWERED
 from nemesis.checkers.transitions import LEGAL_TRANSITION
 from nemesis.history.sources import EventSource
 from nemesis.registry import Registry, by_name
@@ -149,10 +154,13 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     MIN_ISR_BEHIND_ACK,
     LOG_START_BOUNDED,
     CLIENT_OFFSETS_GROW,
+    TIMES_ANSWERED,
     EPOCH_ENDS_ANSWERED,
     LOG_MATCHING,
     LEADER_COMPLETENESS,
     FINAL_LOGS,
+    LOG_FILES_AGREE,
+    SEGMENTS_ROLL,
     OFFSETS_AT_REST,
     SETTINGS_TAKE_EFFECT,
     LOST_WRITE,
@@ -175,6 +183,8 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     LEADERS_BALANCED,
     LOG_DIR_FAILURES_HANDLED,
     RETENTION_RUNS,
+    COMPACTION_RUNS,
+    CHECKPOINTS_KEPT,
     LIVENESS,
     FAULT_EFFECT,
 )

@@ -99,6 +99,10 @@ class Kind(StrEnum):
     STORED_LOG = "stored-log"
     STORED_SEGMENT = "stored-segment"
     STORED_BATCH = "stored-batch"
+    STORED_INDEX_ENTRY = "stored-index-entry"
+    STORED_EPOCH = "stored-epoch"
+    STORED_SNAPSHOT = "stored-snapshot"
+    STORED_PRODUCER = "stored-producer"
 
 
 class Unit(NamedTuple):
@@ -238,6 +242,16 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     """The offset behind the last batch of which the log remembers the producer; 0: the log remembers no producer."""
     cleaner_offset: Records | None = None
     """Below this offset compaction may have removed records."""
+    recovery_point: Records | None = None
+    """Below this offset the log was synced."""
+    superseded_offset: Records | None = None
+    """The first record of the compacted part of a log that a later one of its key in that part supersedes."""
+    segment_offset: Records | None = None
+    """The base offset of a segment, which is in the names of its files."""
+    position: Bytes | None = None
+    """Where a batch begins in the file of its segment."""
+    max_timestamp: Milliseconds | None = None
+    """The largest time of a record, since 1970, as its producer or leader wrote it; −1: no record has a time."""
     bytes_before: Bytes | None = None
     """The size of the segments before compaction."""
     bytes_after: Bytes | None = None

@@ -42,7 +42,12 @@ _NEW_IN_4: Final = frozenset(
         *("phase", "check", "source", "duration_ms", "setting", "original", "part_of"),
     }
 )
-_NEW_IN_6: Final = frozenset({"high_watermark_before", "producers_end"})
+_NEW_IN_6: Final = frozenset(
+    {
+        *("high_watermark_before", "producers_end", "recovery_point", "superseded_offset"),
+        *("segment_offset", "position", "max_timestamp"),
+    }
+)
 UNCHANGED_SCHEMA: Final = pa.schema([field for field in SCHEMA if field.name not in _NEW_IN_6])
 """The columns of formats 4 and 5."""
 OLDER_SCHEMA: Final = pa.schema(

@@ -109,7 +109,15 @@ _KINDS: Final[Mapping[EventSource, tuple[Kind, ...]]] = MappingProxyType(
         EventSource.REPLICA_OFFSETS: (Kind.REPLICA_OFFSETS,),
         EventSource.REPLICA_SAMPLES: (Kind.REPLICA_SAMPLE,),
         EventSource.QUORUM_SAMPLES: (Kind.QUORUM_SAMPLE,),
-        EventSource.STORED_LOGS: (Kind.STORED_LOG, Kind.STORED_SEGMENT, Kind.STORED_BATCH),
+        EventSource.STORED_LOGS: (
+            Kind.STORED_LOG,
+            Kind.STORED_SEGMENT,
+            Kind.STORED_BATCH,
+            Kind.STORED_INDEX_ENTRY,
+            Kind.STORED_EPOCH,
+            Kind.STORED_SNAPSHOT,
+            Kind.STORED_PRODUCER,
+        ),
     }
 )
 """The kinds of events of each source; all others are traces."""

@@ -313,6 +313,31 @@ def _stored_batch(event: Event) -> str:
     )
 
 
+def _stored_index_entry(event: Event) -> str:
+    entry = f"offset {event.offset} at byte {event.position}"
+    if event.position is None:
+        entry = f"time {event.max_timestamp} at offset {event.offset}"
+    segment = f"the segment of {_of(event)} from offset {event.segment_offset} on"
+    return f"the files of broker {event.node} had an index of {segment} with {entry}"
+
+
+def _stored_epoch(event: Event) -> str:
+    epoch = f"leader epoch {event.leader_epoch} begins at offset {event.offset}"
+    return f"by the files of broker {event.node} {epoch} of {_of(event)}"
+
+
+def _stored_snapshot(event: Event) -> str:
+    snapshot = f"a snapshot of the producers of {_of(event)} below offset {event.offset}"
+    return f"the files of broker {event.node} had {snapshot}"
+
+
+def _stored_producer(event: Event) -> str:
+    batch = (
+        f"whose last batch ends at offset {event.last_offset} and sequence number {event.sequence}"
+    )
+    return f"{_stored_snapshot(event)} with producer {event.producer_id}, {batch}"
+
+
 # -- clients
 
 
@@ -513,6 +538,10 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.STORED_LOG: _stored_log,
         Kind.STORED_SEGMENT: _stored_segment,
         Kind.STORED_BATCH: _stored_batch,
+        Kind.STORED_INDEX_ENTRY: _stored_index_entry,
+        Kind.STORED_EPOCH: _stored_epoch,
+        Kind.STORED_SNAPSHOT: _stored_snapshot,
+        Kind.STORED_PRODUCER: _stored_producer,
         Kind.INVOKE: _invoked,
         Kind.OK: _ok,
         Kind.FAIL: _failed,

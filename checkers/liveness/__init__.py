@@ -9,7 +9,9 @@
 * ``candidates``       brokers that live, are registered and connected to ZooKeeper
 * ``log_dir_failures``   log directories that failed, and what still depends on them
 * ``lost_replicas``   which replicas a broker lost with a directory
-* ``retention``   segments that are not deleted
+* ``left_logs``   the logs that living brokers leave, and since when each was what it is
+* ``retention``, ``compaction``, ``checkpoints``   segments that are not deleted, logs that are not compacted,
+  checkpoints that are too old
 * ``isr_shrinks``      members of an ISR that lag and are kept
 * ``isr_watches``, ``log_ends``   when a leader could propose to remove them; how far the logs reached
 * ``settings_in_force``  topics whose changed settings brokers do not follow

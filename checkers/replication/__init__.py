@@ -13,6 +13,7 @@ Judged from the brokers' own traces, never from what a leader believes of its fo
 * ``log_start``         records at the start of a log go only by agreement
 * ``epoch_ends``        a leader answers where leader epochs end as its log has it; ``lineage`` models what it knows
 * ``final_logs``        the files of stopped brokers agree
+* ``log_files``         what stands beside the batches of a log agrees with them; ``stored_replica`` has its rows
 * ``replica_log``       the model of one replica's log: which leader epoch wrote each offset
 * ``steps``             the rows of a segment, compressed to changes of logs
 * ``replica_rows``      the rows of a partition as arrays

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nemesis.history.events import Kind, Milliseconds, Records, Word
+from nemesis.history.events import Bytes, Kind, Milliseconds, Records, Word
 from nemesis.history.vocabulary.declaring import View, declares
 
 TICK: Final = "tickTime"
@@ -25,6 +25,15 @@ BALANCE_ENABLED: Final = "auto.leader.rebalance.enable"
 BALANCE_INTERVAL: Final = "leader.imbalance.check.interval.seconds"
 BALANCE_PERCENTAGE: Final = "leader.imbalance.per.broker.percentage"
 UNCLEAN_ELECTIONS: Final = "unclean.leader.election.enable"
+SEGMENT_BYTES: Final = "log.segment.bytes"
+MARK_INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
+RECOVERY_POINT_INTERVAL: Final = "log.flush.offset.checkpoint.interval.ms"
+LOG_START_INTERVAL: Final = "log.flush.start.offset.checkpoint.interval.ms"
+CLEANER_BACKOFF: Final = "log.cleaner.backoff.ms"
+CLEANABLE_PERCENTAGE: Final = "log.cleaner.min.cleanable.ratio"
+"""Recorded in percent."""
+CLEANER_ENABLED: Final = "log.cleaner.enable"
+COMPACTION_LAG: Final = "log.cleaner.min.compaction.lag.ms"
 
 
 @declares(Kind.PHASE)
@@ -197,6 +206,10 @@ class StoredLog(View, frozen=True, kw_only=True):
     high_watermark: Records | None = None
     """The high watermark in the last checkpoint."""
     cleaner_offset: Records | None = None
+    recovery_point: Records | None = None
+    """The recovery point in the last checkpoint; 0 if there was none."""
+    superseded_offset: Records | None = None
+    """Unset if no such record exists, or if the records cannot be read."""
     count: int | None = None
     """The number of logs of the broker."""
 
@@ -225,4 +238,66 @@ class StoredBatch(View, frozen=True, kw_only=True):
     last_offset: Records
     leader_epoch: int
     crc: int
+    segment_offset: Records
+    position: Bytes
+    max_timestamp: Milliseconds
+    producer_id: int
+    """−1: the producer is not idempotent, or it is a control batch."""
+    producer_epoch: int
+    sequence: int
+    """The sequence number of the first record."""
+    topic_id: Word | None = None
+
+
+@declares(Kind.STORED_INDEX_ENTRY)
+class StoredIndexEntry(View, frozen=True, kw_only=True):
+    """An entry of the offset index (with a position) or of the time index (with a time) of a segment of such a log."""
+
+    topic: Word
+    partition: int
+    segment_offset: Records
+    offset: Records
+    """The offset of the entry, no longer relative to the segment's."""
+    position: Bytes | None = None
+    max_timestamp: Milliseconds | None = None
+    """The time of the entry."""
+    topic_id: Word | None = None
+
+
+@declares(Kind.STORED_EPOCH)
+class StoredEpoch(View, frozen=True, kw_only=True):
+    """A leader epoch of such a log, as `leader-epoch-checkpoint` has it."""
+
+    topic: Word
+    partition: int
+    leader_epoch: int
+    offset: Records
+    """Where the leader epoch begins."""
+    topic_id: Word | None = None
+
+
+@declares(Kind.STORED_SNAPSHOT)
+class StoredSnapshot(View, frozen=True, kw_only=True):
+    """A snapshot of the producers that had written to such a log below an offset."""
+
+    topic: Word
+    partition: int
+    offset: Records
+    """The offset in its name."""
+    topic_id: Word | None = None
+
+
+@declares(Kind.STORED_PRODUCER)
+class StoredProducer(View, frozen=True, kw_only=True):
+    """A producer in such a snapshot, and its last batch."""
+
+    topic: Word
+    partition: int
+    offset: Records
+    """The offset in the name of the snapshot."""
+    producer_id: int
+    producer_epoch: int
+    sequence: int
+    """The sequence number of the last record."""
+    last_offset: Records
     topic_id: Word | None = None

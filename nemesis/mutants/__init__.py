@@ -16,6 +16,7 @@ from nemesis.mutants.base import Mutant, MutantError
 from nemesis.mutants.bounce_unseen import MUTANT as BOUNCE_UNSEEN
 from nemesis.mutants.broker_epoch_kept import MUTANT as BROKER_EPOCH_KEPT
 from nemesis.mutants.cancel_keeps_added_replicas import MUTANT as CANCEL_KEEPS_ADDED_REPLICAS
+from nemesis.mutants.cleaner_ends_when_idle import MUTANT as CLEANER_ENDS_WHEN_IDLE
 from nemesis.mutants.compaction_above_hw import MUTANT as COMPACTION_ABOVE_HW
 from nemesis.mutants.control_plane_opens_early import MUTANT as CONTROL_PLANE_OPENS_EARLY
 from nemesis.mutants.controller_epoch_not_raised import MUTANT as CONTROLLER_EPOCH_NOT_RAISED
@@ -48,18 +49,21 @@ from nemesis.mutants.joins_below_epoch_start import MUTANT as JOINS_BELOW_EPOCH_
 from nemesis.mutants.laggards_kept import MUTANT as LAGGARDS_KEPT
 from nemesis.mutants.laggards_noticed_late import MUTANT as LAGGARDS_NOTICED_LATE
 from nemesis.mutants.large_batch_withheld import MUTANT as LARGE_BATCH_WITHHELD
+from nemesis.mutants.last_time_unindexed import MUTANT as LAST_TIME_UNINDEXED
 from nemesis.mutants.late_fence_stops_fetcher import MUTANT as LATE_FENCE_STOPS_FETCHER
 from nemesis.mutants.leader_epoch_not_raised import MUTANT as LEADER_EPOCH_NOT_RAISED
 from nemesis.mutants.leaders_told_before_brokers import MUTANT as LEADERS_TOLD_BEFORE_BROKERS
 from nemesis.mutants.leaving_leader_elected import MUTANT as LEAVING_LEADER_ELECTED
 from nemesis.mutants.leaving_replica_uncounted import MUTANT as LEAVING_REPLICA_UNCOUNTED
 from nemesis.mutants.log_dir_events_left import MUTANT as LOG_DIR_EVENTS_LEFT
+from nemesis.mutants.marks_checkpointed_once import MUTANT as MARKS_CHECKPOINTED_ONCE
 from nemesis.mutants.metadata_isr_change_ignored import MUTANT as METADATA_ISR_CHANGE_IGNORED
 from nemesis.mutants.metadata_with_old_epoch import MUTANT as METADATA_WITH_OLD_EPOCH
 from nemesis.mutants.min_isr_forgotten import MUTANT as MIN_ISR_FORGOTTEN
 from nemesis.mutants.needless_elections import MUTANT as NEEDLESS_ELECTIONS
 from nemesis.mutants.new_leader_truncates import MUTANT as NEW_LEADER_TRUNCATES
 from nemesis.mutants.newer_broker_epoch_refused import MUTANT as NEWER_BROKER_EPOCH_REFUSED
+from nemesis.mutants.newest_batch_answered import MUTANT as NEWEST_BATCH_ANSWERED
 from nemesis.mutants.no_broker_epoch_check import MUTANT as NO_BROKER_EPOCH_CHECK
 from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EPOCH_CHECK
 from nemesis.mutants.no_truncation import MUTANT as NO_TRUNCATION
@@ -82,6 +86,7 @@ from nemesis.mutants.retention_above_hw import MUTANT as RETENTION_ABOVE_HW
 from nemesis.mutants.retention_ends_at_first_idle_log import (
     MUTANT as RETENTION_ENDS_AT_FIRST_IDLE_LOG,
 )
+from nemesis.mutants.segments_overflow import MUTANT as SEGMENTS_OVERFLOW
 from nemesis.mutants.session_keeps_high_watermark import MUTANT as SESSION_KEEPS_HIGH_WATERMARK
 from nemesis.mutants.settings_read_once import MUTANT as SETTINGS_READ_ONCE
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
@@ -168,6 +173,11 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             HW_BEFORE_TRUNCATION,
             DIVERGING_FETCH_COUNTED,
             ASKED_EPOCH_ANSWERED,
+            LAST_TIME_UNINDEXED,
+            SEGMENTS_OVERFLOW,
+            CLEANER_ENDS_WHEN_IDLE,
+            MARKS_CHECKPOINTED_ONCE,
+            NEWEST_BATCH_ANSWERED,
         )
     ),
 )

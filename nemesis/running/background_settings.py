@@ -14,8 +14,16 @@ from nemesis.history.vocabulary.harness import (
     BALANCE_ENABLED,
     BALANCE_INTERVAL,
     BALANCE_PERCENTAGE,
+    CLEANABLE_PERCENTAGE,
+    CLEANER_BACKOFF,
+    CLEANER_ENABLED,
+    COMPACTION_LAG,
+    LOG_START_INTERVAL,
+    MARK_INTERVAL,
+    RECOVERY_POINT_INTERVAL,
     RETENTION_BYTES,
     RETENTION_INTERVAL,
+    SEGMENT_BYTES,
     UNCLEAN_ELECTIONS,
 )
 from nemesis.scenarios.scenario import Scenario
@@ -28,24 +36,33 @@ _DEFAULTS: Final[Mapping[str, int]] = MappingProxyType(
         RETENTION_BYTES: -1,
         RETENTION_INTERVAL: 300_000,
         UNCLEAN_ELECTIONS: False,
+        SEGMENT_BYTES: 1_073_741_824,
+        MARK_INTERVAL: 5_000,
+        RECOVERY_POINT_INTERVAL: 60_000,
+        LOG_START_INTERVAL: 60_000,
+        CLEANER_BACKOFF: 15_000,
+        CLEANER_ENABLED: True,
+        COMPACTION_LAG: 0,
     }
 )
 
 
 _CLEANUP_POLICY: Final = "log.cleanup.policy"
 _DELETE: Final = "delete"
+_CLEANABLE_RATIO: Final = 0.5
 
 
 def background_settings(scenario: Scenario) -> dict[str, int]:
-    """Return the properties by name, each in the unit of its name; a truth value is 0 or 1.
+    """Return the properties by name, each in the unit of its name; a truth value is 0 or 1, and a ratio in percent.
 
     Retention is left out where brokers compact logs by default: what it then deletes, and when, is the cleaner's.
     """
     configured = scenario.broker_properties
+    ratio = float(str(configured.get(CLEANABLE_PERCENTAGE, _CLEANABLE_RATIO)))
     known = {name: _number(str(configured.get(name, value))) for name, value in _DEFAULTS.items()}
     if str(configured.get(_CLEANUP_POLICY, _DELETE)) != _DELETE:
         del known[RETENTION_BYTES]
-    return known
+    return known | {CLEANABLE_PERCENTAGE: round(100 * ratio)}
 
 
 def _number(text: str) -> int:

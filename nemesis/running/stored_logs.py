@@ -11,6 +11,7 @@ from typing import Any
 
 from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
+from nemesis.history.stored_companions import Companions
 from nemesis.history.stored_logs import StoredLog
 from nemesis.interfaces.runtime import Runtime
 from nemesis.interfaces.unsupported import Unsupported
@@ -55,6 +56,8 @@ def _record(recorder: Recorder, node: int, log: StoredLog, *, is_alive: bool) ->
         log_end_offset=log.end_offset,
         high_watermark=log.high_watermark,
         cleaner_offset=log.cleaned_below,
+        recovery_point=log.recovery_point,
+        superseded_offset=log.first_superseded,
         alive=is_alive,
         error=log.damage or NO_ERROR,
     )
@@ -70,4 +73,39 @@ def _record(recorder: Recorder, node: int, log: StoredLog, *, is_alive: bool) ->
             last_offset=batch.last_offset,
             leader_epoch=batch.leader_epoch,
             crc=batch.crc,
+            segment_offset=batch.segment_offset,
+            position=batch.position,
+            max_timestamp=batch.max_timestamp,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            sequence=batch.base_sequence,
+        )
+    _record_companions(recorder, tp, log.companions)
+
+
+def _record_companions(recorder: Recorder, tp: Mapping[str, Any], companions: Companions) -> None:
+    for entry in companions.entries:
+        recorder.record(
+            Kind.STORED_INDEX_ENTRY,
+            **tp,
+            segment_offset=entry.segment_offset,
+            offset=entry.offset,
+            position=entry.position,
+            max_timestamp=entry.timestamp,
+        )
+    for epoch in companions.epochs:
+        recorder.record(
+            Kind.STORED_EPOCH, **tp, leader_epoch=epoch.epoch, offset=epoch.start_offset
+        )
+    for offset in companions.snapshots:
+        recorder.record(Kind.STORED_SNAPSHOT, **tp, offset=offset)
+    for producer in companions.producers:
+        recorder.record(
+            Kind.STORED_PRODUCER,
+            **tp,
+            offset=producer.snapshot_offset,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            sequence=producer.last_sequence,
+            last_offset=producer.last_offset,
         )

@@ -30,6 +30,13 @@ NOT_IN_THE_MODEL = frozenset(
         *("isr-shrinks-in-time", "leaders-balanced", "log-dir-failures-handled"),
         *("settings-take-effect", "retention-runs", "controller-elected-in-time"),
         *("one-quorum-leader", "quorum-commits-stay"),
+        *(
+            "log-files-agree",
+            "segments-roll",
+            "compaction-runs",
+            "checkpoints-kept",
+            "times-answered",
+        ),
     }
 )
 """The harness's own, and what the honest cluster leaves out: dead members of an ISR, the end of ``/controller``,

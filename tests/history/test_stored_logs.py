@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from nemesis.history.stored_logs import StoredBatch, StoredLog, read_logs
+from nemesis.history.stored_logs import StoredLog, read_logs
 from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_config import LogConfig
 from nemesis.reference.model import TopicPartition
@@ -85,7 +85,6 @@ def test_logs_on_their_way_out_and_other_files_are_left_out(disk: SimulatedDisk)
 def test_an_empty_log(disk: SimulatedDisk) -> None:
     write(disk, [])
     assert read(disk).batches == ()
-    assert StoredBatch(0, 0, 0, 0) not in read(disk).batches
 
 
 def test_the_metadata_log_of_a_quorum_is_not_a_log_of_a_replica(disk: SimulatedDisk) -> None:

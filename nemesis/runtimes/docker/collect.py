@@ -18,7 +18,14 @@ from typing import IO
 
 from docker.models.containers import Container
 
-from nemesis.history.stored_logs import CLEANED, HIGH_WATERMARKS, LOG_STARTS, METADATA
+from nemesis.history.stored_companions import EPOCHS, SNAPSHOT
+from nemesis.history.stored_logs import (
+    CLEANED,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    METADATA,
+    RECOVERY_POINTS,
+)
 from nemesis.history.zookeeper_log import CURRENT_EPOCH
 from nemesis.runtimes.docker import labels
 from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY
@@ -28,9 +35,10 @@ from nemesis.support.node_names import BROKER, CONTROLLER
 CHUNK_BYTES = 2**20
 TRANSACTION_LOGS = DATA_DIRECTORY / "version-2"
 """Of a ZooKeeper member."""
-LOG_SUFFIXES = frozenset({".log", ".checkpoint"})
-"""Of segments, and of snapshots of a metadata log."""
-BESIDE_LOGS = frozenset({HIGH_WATERMARKS, LOG_STARTS, CLEANED, METADATA})
+LOG_SUFFIXES = frozenset({".log", ".checkpoint", SNAPSHOT})
+"""Of segments, of snapshots of a metadata log, of snapshots of producers. Indexes stay: Kafka's are 10 MiB long while a
+segment is written to."""
+BESIDE_LOGS = frozenset({HIGH_WATERMARKS, LOG_STARTS, CLEANED, METADATA, RECOVERY_POINTS, EPOCHS})
 
 
 @dataclass(slots=True)

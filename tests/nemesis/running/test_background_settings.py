@@ -16,8 +16,16 @@ def test_what_the_scenario_sets() -> None:
         "auto.leader.rebalance.enable": 1,
         "leader.imbalance.check.interval.seconds": 3,
         "leader.imbalance.per.broker.percentage": 10,
+        "log.cleaner.backoff.ms": 15_000,
+        "log.cleaner.enable": 1,
+        "log.cleaner.min.cleanable.ratio": 50,
+        "log.cleaner.min.compaction.lag.ms": 0,
+        "log.flush.offset.checkpoint.interval.ms": 60_000,
+        "log.flush.start.offset.checkpoint.interval.ms": 60_000,
         "log.retention.bytes": -1,
         "log.retention.check.interval.ms": 300_000,
+        "log.segment.bytes": 4096,
+        "replica.high.watermark.checkpoint.interval.ms": 1_000,
         "unclean.leader.election.enable": 0,
     }
 
@@ -35,4 +43,6 @@ def test_retention_is_not_stated_where_logs_are_compacted() -> None:
 def test_defaults_are_those_of_brokers() -> None:
     settings = background_settings(msgspec.structs.replace(SCENARIO, broker={}))
     defaults = {field.encode_name: field.default for field in msgspec.structs.fields(KafkaConfig)}
+    ratio = settings.pop("log.cleaner.min.cleanable.ratio")
     assert settings == {name: defaults[name] for name in settings}
+    assert ratio == 100 * defaults["log.cleaner.min.cleanable.ratio"]

@@ -1,0 +1,439 @@
+"""What stands beside the batches of a log says what the batches say.
+
+* **log-files-agree**: of each log, as the files of a stopped broker hold it,
+  (a) each batch lies in the segment that its offset names;
+  (b) an entry (offset, position) of an offset index names the beginning of a batch, and no batch before that position
+  reaches the offset; an entry (time, offset) of a time index is so that no batch that ends before the offset has a
+  later time, and the batch that holds the offset has this time; the last entry has the largest time of the segment;
+  (c) the epoch of each batch is the one that ``leader-epoch-checkpoint`` gives to its offsets;
+  (d) a snapshot of producers has the last batch of each producer below the snapshot's offset;
+  (e) below the checkpoint of the cleaner no two records have one key;
+  (f) what a log was synced and compacted up to, by the checkpoints, is not behind its end.
+  Smallest break: batches of 10 bytes at offsets 0 and 1, and an index with offset 0 at position 10.
+* **segments-roll**: a segment is never larger than ``segment.bytes``, and two segments that follow each other would
+  not have fitted into one, except the last.
+  Smallest break: ``segment.bytes`` is 10, and the only segment has 11 bytes.
+
+Why (b) is the promise: who looks up an offset scans from the position of the largest entry up to it, and who looks
+up a time from the offset of the largest entry below it. What the entry skips is never returned. Indexes are written
+when a segment is rolled, so those of the last segment may be old.
+Why (e) holds in any case: the cleaner takes in all keys between the last checkpoint and the next one, and
+removes what they supersede from all that is below. A log that is cut has its checkpoint cut first.
+Why segments-roll holds for followers: they append what a leader answers, of one of its segments, in one piece.
+
+What a correct cluster does and is not convicted for: a log that is damaged where the broker was killed is judged up to
+there; an index or snapshot that is missing is built again when the log is opened; epochs at the end of a log may have
+no batch yet, and the first one begins where the log had to start, before a checkpoint has that; a compacted log
+lacks batches that snapshots name; segments are smaller after compaction, and when the time between their records is an
+hour or more. A broker that reported a failed log directory could not write checkpoints any more. (d) does not ask for
+producers where a wall clock was moved, because old ones are forgotten.
+
+Limits: topics with settings of their own about segments are left out of segments-roll, as are those of which the
+settings cannot be read. How many entries an index has is not judged.
+Source: LogSegment, OffsetIndex, TimeIndex, LeaderEpochFileCache, ProducerStateManager, LogCleaner, LocalLog.roll.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from nemesis.checkers.breaks import log_files as breaks
+from nemesis.checkers.explain import log_files as explain
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Grouped, Results, conclude
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.property import Property
+from nemesis.checkers.framework.segment import Key, Segment
+from nemesis.checkers.replication.stored_replica import Batches, Replica, replicas
+from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
+from nemesis.history.vocabulary.harness import SEGMENT_BYTES
+
+_CONFIGS: Final = "/config/topics/"
+_CLOCKS: Final = "clock"
+"""In the names of faults that move wall clocks."""
+_HOUR_MS: Final = 3_600_000
+_SEQUENCES: Final = 2**31
+
+
+class Sizes(NamedTuple):
+    """A segment, and the one behind it."""
+
+    base: int
+    size: int
+    following: int | None
+    """The size of the next segment; None if that is the last one, or the only one."""
+    age_ms: int
+    """Between the largest time of its first batch and that of the next segment's."""
+    row: int
+
+
+@dataclass(slots=True)
+class Report:
+    """What one partition, or the run as a whole, came to."""
+
+    logs: int = 0
+    segments: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    behind_end: list[tuple[int, Finding]] = field(default_factory=list)
+    """With the broker: nothing is known where its log directory failed."""
+    forgotten: list[Finding] = field(default_factory=list)
+    """Producers that a snapshot lacks."""
+    sizes: list[tuple[int, Sizes]] = field(default_factory=list)
+    """With the broker; of logs that were never compacted."""
+    segment_bytes: int | None = None
+    special: set[str] = field(default_factory=set)
+    """Topics with settings of their own about segments."""
+    failed: set[int] = field(default_factory=set)
+    """Brokers that reported a failed log directory."""
+    has_moved_clocks: bool = False
+
+
+class LogFiles(Grouped[Report]):
+    keys = ("topic", "partition", "topic_id")
+    kinds = frozenset(
+        {
+            Kind.STORED_LOG,
+            Kind.STORED_SEGMENT,
+            Kind.STORED_BATCH,
+            Kind.STORED_INDEX_ENTRY,
+            Kind.STORED_EPOCH,
+            Kind.STORED_SNAPSHOT,
+            Kind.STORED_PRODUCER,
+            Kind.BROKER_PROPERTY,
+            Kind.ZNODE,
+            Kind.LOG_DIR_FAILED,
+            Kind.FAULT_INVOKE,
+        }
+    )
+    columns = (
+        *("topic", "topic_id", "partition", "node", "offset", "last_offset", "leader_epoch"),
+        *("segment_offset", "position", "max_timestamp", "count", "error", "log_start_offset"),
+        *("log_end_offset", "cleaner_offset", "recovery_point", "superseded_offset"),
+        *("producer_id", "producer_epoch", "sequence", "setting", "fault", "path", "data"),
+    )
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LOG_FILES_AGREE, SEGMENTS_ROLL)
+
+    def check(self, key: Key, segment: Segment) -> Report:
+        topic, partition, _ = key
+        report = _of_run(segment)
+        if topic is None:
+            return report
+        tp = tp_name(topic, partition)
+        for replica in replicas(segment):
+            report.logs += 1
+            report.findings += _misplaced(tp, replica)
+            report.findings += _offset_entries(tp, replica)
+            report.findings += _time_entries(tp, replica)
+            report.findings += _epochs(tp, replica)
+            report.findings += _superseded(tp, replica)
+            report.findings += _wrong_producers(tp, replica)
+            report.forgotten += _forgotten_producers(tp, replica)
+            report.behind_end += ((replica.node, item) for item in _behind_end(tp, replica))
+            sizes = list(_sizes(replica))
+            report.segments += len(sizes)
+            report.sizes += ((replica.node, item) for item in sizes)
+        return report
+
+    def finish(self, summaries: list[tuple[Key, Report]]) -> Results:
+        reports = [report for _, report in summaries]
+        failed = {node for report in reports for node in report.failed}
+        agreeing = [item for report in reports for item in report.findings]
+        agreeing += [
+            item for report in reports for node, item in report.behind_end if node not in failed
+        ]
+        if not any(report.has_moved_clocks for report in reports):
+            agreeing += [item for report in reports for item in report.forgotten]
+        rolled = [item for key, report in summaries for item in _rolled(key, report, reports)]
+        limit = _segment_bytes(reports)
+        return [
+            conclude(LOG_FILES_AGREE, checked=sum(r.logs for r in reports), findings=agreeing),
+            conclude(
+                SEGMENTS_ROLL,
+                checked=0 if limit is None else sum(report.segments for report in reports),
+                findings=rolled,
+            ),
+        ]
+
+
+def _of_run(segment: Segment) -> Report:
+    """Return what the events tell that are not about the files of a log."""
+    report = Report()
+    others = segment.only(
+        {Kind.BROKER_PROPERTY, Kind.ZNODE, Kind.LOG_DIR_FAILED, Kind.FAULT_INVOKE}
+    )
+    for _, event in others.events("node", "setting", "count", "fault", "path", "data"):
+        if event.kind == Kind.LOG_DIR_FAILED:
+            report.failed.add(event.node or 0)
+        elif event.kind == Kind.FAULT_INVOKE:
+            report.has_moved_clocks |= _CLOCKS in (event.fault or "")
+        elif event.setting == SEGMENT_BYTES:
+            report.segment_bytes = event.count
+        elif (event.path or "").startswith(_CONFIGS) and "segment" in (event.data or ""):
+            report.special.add((event.path or "").removeprefix(_CONFIGS))
+    return report
+
+
+# -- log-files-agree
+
+
+def _misplaced(tp: str, replica: Replica) -> Iterator[Finding]:
+    bases = sorted(replica.segments)
+    behind = dict(zip(bases, [*bases[1:], None], strict=True))
+    batches = replica.batches
+    for base in bases:
+        inside = batches.where(batches.segment == base)
+        end = behind[base]
+        wrong = inside.base < base
+        if end is not None:
+            wrong = wrong | (inside.last >= end)
+        for index in np.flatnonzero(wrong)[:1].tolist():
+            sentence = (
+                f"In the files of broker {replica.node} offset {inside.base[index]} of {tp} is in the segment from "
+                f"offset {base} on" + (f", though the next one begins at {end}." if end else ".")
+            )
+            yield finding(LOG_FILES_AGREE.name, tp, sentence, int(inside.row[index]))
+
+
+def _offset_entries(tp: str, replica: Replica) -> Iterator[Finding]:
+    for entry in replica.index_entries:
+        inside = replica.rolled_batches(entry.segment)
+        if inside is None or entry.position is None:
+            continue
+        begun = np.flatnonzero(inside.position == entry.position)
+        skipped = np.flatnonzero((inside.position < entry.position) & (inside.last >= entry.offset))
+        if len(begun) and not len(skipped):
+            continue
+        fault = (
+            "where no batch begins"
+            if not len(begun)
+            else "and a batch before it reaches that offset"
+        )
+        sentence = (
+            f"In the files of broker {replica.node} the index of the segment of {tp} from offset {entry.segment} on "
+            f"has offset {entry.offset} at byte {entry.position}, {fault}."
+        )
+        rows = [int(inside.row[skipped[0]])] if len(skipped) else []
+        yield finding(LOG_FILES_AGREE.name, tp, sentence, *rows, entry.row)
+        return
+
+
+def _time_entries(tp: str, replica: Replica) -> Iterator[Finding]:
+    last: dict[int, Any] = {}
+    for entry in replica.index_entries:
+        inside = replica.rolled_batches(entry.segment)
+        if inside is None or entry.timestamp is None:
+            continue
+        last[entry.segment] = entry
+        later = np.flatnonzero((inside.last < entry.offset) & (inside.timestamp > entry.timestamp))
+        holder = np.flatnonzero((inside.base <= entry.offset) & (entry.offset <= inside.last))
+        is_other = bool(len(holder)) and int(inside.timestamp[holder[0]]) != entry.timestamp
+        if len(later) or is_other:
+            index = int(later[0] if len(later) else holder[0])
+            yield _wrong_time(tp, replica, entry, inside, index)
+            return
+    for segment, entry in last.items():
+        inside = replica.rolled_batches(segment)
+        if inside is not None and len(inside) and inside.timestamp.max() > entry.timestamp:
+            yield _wrong_time(tp, replica, entry, inside, int(inside.timestamp.argmax()))
+            return
+
+
+def _wrong_time(tp: str, replica: Replica, entry: Any, inside: Batches, index: int) -> Finding:
+    sentence = (
+        f"In the files of broker {replica.node} the time index of the segment of {tp} from offset {entry.segment} on "
+        f"has time {entry.timestamp} at offset {entry.offset}, but the batch from offset {inside.base[index]} to "
+        f"{inside.last[index]} has {inside.timestamp[index]}."
+    )
+    return finding(LOG_FILES_AGREE.name, tp, sentence, int(inside.row[index]), entry.row)
+
+
+def _epochs(tp: str, replica: Replica) -> Iterator[Finding]:
+    epochs = replica.epochs
+    batches = replica.batches.where(replica.batches.base >= replica.start)
+    if not len(batches):
+        return
+    starts = np.array([epoch.offset for epoch in epochs], dtype=np.int64)
+    numbers = np.array([-1, *(epoch.leader_epoch for epoch in epochs)], dtype=np.int64)
+    first = np.searchsorted(starts, batches.base, side="right")
+    wrong = (numbers[first] != batches.epoch) | (
+        np.searchsorted(starts, batches.last, side="right") != first
+    )
+    for index in np.flatnonzero(wrong)[:1].tolist():
+        known = int(first[index])
+        epoch = f"leader epoch {numbers[known]}" if known else "no leader epoch"
+        sentence = (
+            f"In the files of broker {replica.node} the batch of {tp} from offset {batches.base[index]} to "
+            f"{batches.last[index]} is of leader epoch {batches.epoch[index]}, and its checkpoint of epochs gives "
+            f"them {epoch}."
+        )
+        row = epochs[known - 1].row if known else None
+        yield finding(LOG_FILES_AGREE.name, tp, sentence, int(batches.row[index]), row)
+
+
+def _superseded(tp: str, replica: Replica) -> Iterator[Finding]:
+    if replica.superseded is not None:
+        sentence = (
+            f"In the files of broker {replica.node} the record at offset {replica.superseded} of {tp} is still there, "
+            f"though a later one has its key, and the log is compacted up to {replica.cleaned_below}."
+        )
+        yield finding(LOG_FILES_AGREE.name, tp, sentence, replica.row)
+
+
+def _wrong_producers(tp: str, replica: Replica) -> Iterator[Finding]:
+    batches = replica.batches
+    for known in replica.producers:
+        if known.snapshot > replica.end or known.last_offset < 0:
+            continue
+        own = batches.where((batches.producer == known.producer) & (batches.last < known.snapshot))
+        holder = batches.where(
+            (batches.base <= known.last_offset) & (known.last_offset <= batches.last)
+        )
+        newer = own.where(own.last > known.last_offset)
+        wrong = newer if len(newer) else holder.where(_is_another(holder, known))
+        is_beyond = known.last_offset >= known.snapshot
+        if not len(wrong) and not is_beyond:
+            continue
+        sentence = (
+            f"In the files of broker {replica.node} the snapshot of the producers of {tp} below offset "
+            f"{known.snapshot} has offset {known.last_offset}, epoch {known.epoch} and sequence number "
+            f"{known.sequence} as the last of producer {known.producer}"
+        )
+        if len(wrong):
+            sentence += (
+                f", but the batch from {wrong.base[0]} to {wrong.last[0]} is of producer {wrong.producer[0]}, epoch "
+                f"{wrong.producer_epoch[0]}, from sequence number {wrong.sequence[0]} on"
+            )
+        row = int(wrong.row[0]) if len(wrong) else None
+        yield finding(LOG_FILES_AGREE.name, tp, f"{sentence}.", row, known.row)
+        return
+
+
+def _is_another(holder: Batches, known: Any) -> Any:
+    last_sequence = (holder.sequence + holder.last - holder.base) % _SEQUENCES
+    return (
+        (holder.producer != known.producer)
+        | (holder.producer_epoch != known.epoch)
+        | (holder.last != known.last_offset)
+        | (last_sequence != known.sequence)
+    )
+
+
+def _forgotten_producers(tp: str, replica: Replica) -> Iterator[Finding]:
+    batches = replica.batches
+    batches = batches.where((batches.producer >= 0) & (batches.base >= replica.start))
+    for offset, row in replica.snapshots:
+        known = {item.producer for item in replica.producers if item.snapshot == offset}
+        below = batches.where(batches.last < offset)
+        missing = np.flatnonzero(~np.isin(below.producer, list(known)))
+        if offset > replica.end or not len(missing):
+            continue
+        index = int(missing[0])
+        sentence = (
+            f"In the files of broker {replica.node} the snapshot of the producers of {tp} below offset {offset} lacks "
+            f"producer {below.producer[index]}, which wrote the batch from {below.base[index]} to {below.last[index]}."
+        )
+        yield finding(LOG_FILES_AGREE.name, tp, sentence, int(below.row[index]), row)
+        return
+
+
+def _behind_end(tp: str, replica: Replica) -> Iterator[Finding]:
+    if replica.damage is not None:
+        return
+    for step, offset in (
+        ("synced", replica.recovery_point),
+        ("compacted", replica.cleaned_below),
+    ):
+        if offset > replica.end:
+            sentence = (
+                f"By a checkpoint of broker {replica.node} {tp} was {step} up to offset {offset}, but its log ends at "
+                f"{replica.end}."
+            )
+            yield finding(LOG_FILES_AGREE.name, tp, sentence, replica.row)
+
+
+# -- segments-roll
+
+
+def _sizes(replica: Replica) -> Iterator[Sizes]:
+    bases = sorted(replica.segments)
+    for index, base in enumerate(bases):
+        size, row = replica.segments[base]
+        following = None
+        age_ms = 0
+        if index + 2 < len(bases) and replica.cleaned_below == 0:
+            following = replica.segments[bases[index + 1]][0]
+            age_ms = _age_ms(replica, base, bases[index + 1])
+        yield Sizes(base, size, following, age_ms, row)
+
+
+def _age_ms(replica: Replica, base: int, following: int) -> int:
+    batches = replica.batches
+    first, then = (
+        batches.timestamp[batches.segment == segment][:1] for segment in (base, following)
+    )
+    return int(then[0] - first[0]) if len(first) and len(then) else _HOUR_MS
+
+
+def _segment_bytes(reports: Sequence[Report]) -> int | None:
+    return next((r.segment_bytes for r in reports if r.segment_bytes is not None), None)
+
+
+def _rolled(key: Key, report: Report, reports: Sequence[Report]) -> Iterator[Finding]:
+    topic, partition, _ = key
+    limit = _segment_bytes(reports)
+    if topic is None or limit is None or any(topic in item.special for item in reports):
+        return
+    tp = tp_name(topic, partition)
+    for node, sizes in report.sizes:
+        if sizes.size > limit:
+            sentence = (
+                f"In the files of broker {node} the segment of {tp} from offset {sizes.base} on has {sizes.size:,} "
+                f"bytes; segment.bytes is {limit:,}."
+            )
+            yield finding(SEGMENTS_ROLL.name, tp, sentence, sizes.row)
+        elif (
+            sizes.following is not None
+            and sizes.size + sizes.following <= limit
+            and abs(sizes.age_ms) < _HOUR_MS
+        ):
+            sentence = (
+                f"In the files of broker {node} the segment of {tp} from offset {sizes.base} on has {sizes.size:,} "
+                f"bytes and the next one {sizes.following:,}; segment.bytes is {limit:,}."
+            )
+            yield finding(SEGMENTS_ROLL.name, tp, sentence, sizes.row)
+
+
+LOG_FILES_AGREE: Final = Property(
+    name="log-files-agree",
+    promise="Indexes, epochs, snapshots of producers and checkpoints say of a log what its batches say.",
+    unit="stored logs",
+    unknown="No broker's files could be read.",
+    source="LogSegment, OffsetIndex, TimeIndex, LeaderEpochFileCache, ProducerStateManager, LogCleaner.",
+    check=LogFiles,
+    decided_from=frozenset({EventSource.STORED_LOGS}),
+    completed_by=frozenset({EventSource.FAULTS}),
+    recorded_since=6,
+    reason=explain.log_files_agree,
+    breaks=breaks.LOG_FILES_AGREE,
+)
+
+SEGMENTS_ROLL: Final = Property(
+    name="segments-roll",
+    promise="A log begins a new segment when the last one is full, and not before.",
+    unit="stored segments",
+    unknown="The harness did not record segment.bytes, or no log was read.",
+    source="LocalLog.roll, LogSegment.shouldRoll.",
+    check=LogFiles,
+    decided_from=frozenset({EventSource.STORED_LOGS, EventSource.HARNESS}),
+    recorded_since=6,
+    reason=explain.segments_roll,
+    breaks=breaks.SEGMENTS_ROLL,
+)

@@ -1,0 +1,150 @@
+"""Indexes, epochs, snapshots and checkpoints against the batches of a log: what a correct broker leaves is not held
+against it."""
+
+from __future__ import annotations
+
+import pytest
+
+from nemesis.checkers.breaks.events import broker, harness, history, znode
+from nemesis.checkers.breaks.late_recovery import fault
+from nemesis.checkers.breaks.log_files import (
+    SIZE,
+    beside,
+    entry,
+    limit,
+    snapshot,
+    stored,
+    stored_batch,
+)
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.replication.log_files import LogFiles
+from nemesis.history.events import Event
+from tests.checkers.histories import only
+
+
+def agrees(*parts: Event | list[Event]) -> bool:
+    result = only(LogFiles(), history(*parts), "log-files-agree")
+    assert result.verdict in {Verdict.VALID, Verdict.INVALID}
+    return result.verdict is Verdict.VALID
+
+
+def rolls(*parts: Event | list[Event]) -> Verdict:
+    return only(LogFiles(), history(*parts), "segments-roll").verdict
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([entry(1, position=SIZE)], id="the-batch-itself"),
+        pytest.param([entry(1, position=SIZE), entry(2, position=2 * SIZE)], id="two"),
+        pytest.param([entry(2, max_timestamp=2)], id="the-largest-time"),
+        pytest.param([], id="no-index"),
+        pytest.param(
+            [beside("stored-index-entry", segment_offset=3, offset=3, position=99)],
+            id="the-last-segment-is-written-to",
+        ),
+        pytest.param(snapshot(3, last=2), id="the-last-batch-of-a-producer"),
+        pytest.param(snapshot(9, last=8), id="a-snapshot-beyond-the-end"),
+        pytest.param([beside("stored-epoch", leader_epoch=4, offset=4)], id="an-epoch-at-the-end"),
+    ],
+)
+def test_what_a_correct_broker_leaves(events: list[Event]) -> None:
+    assert agrees(stored(0, 3), events)
+
+
+def test_an_index_may_name_a_batch_before_the_offset() -> None:
+    """Kafka up to 3.7 adds the last offset of what it appended in one piece, at the position of its beginning."""
+    assert agrees(stored(0, 3), entry(2, position=SIZE))
+
+
+def test_a_time_index_that_ends_early() -> None:
+    assert not agrees(stored(0, 3), entry(1, max_timestamp=1))
+
+
+def test_epochs_are_those_of_the_batches() -> None:
+    log = [event for event in stored(0) if event.kind != "stored-epoch"]
+    begun = [beside("stored-epoch", leader_epoch=3, offset=2)]
+    assert not agrees(log)
+    assert not agrees(log, [beside("stored-epoch", leader_epoch=2, offset=0)])
+    assert agrees(log, begun), "the log may have had to start at 2"
+
+
+def test_a_snapshot_of_a_compacted_log_names_batches_that_are_gone() -> None:
+    [log, segment, *batches] = stored(0, cleaner_offset=3)
+    assert agrees([log, segment, *batches[2:]], snapshot(2, last=1))
+
+
+def test_producers_are_forgotten_by_the_clock() -> None:
+    lacking = beside("stored-snapshot", offset=3)
+    moved = [
+        harness(1, "fault-invoke", fault="clock-skew", fault_id=1),
+    ]
+    assert not agrees(stored(0), lacking)
+    assert agrees(stored(0), lacking, moved)
+    assert not agrees(stored(0), lacking, fault(1, 2))
+
+
+def test_a_failed_directory_takes_no_checkpoint() -> None:
+    failed = broker(1, 1, "log-dir-failed", log_dir="d", error="EIO")
+    assert not agrees(stored(0, recovery_point=5))
+    assert agrees(stored(0, recovery_point=5), failed)
+
+
+def test_a_damaged_log_is_judged_up_to_the_damage() -> None:
+    [log, *rest] = stored(0, 3, recovery_point=5)
+    columns = {name: getattr(log, name) for name in log.__struct_fields__}
+    damaged = Event(**columns | {"error": "torn"})
+    assert agrees([damaged, *rest])
+    assert not agrees([damaged, *rest], entry(1, position=SIZE + 1))
+
+
+@pytest.mark.parametrize(
+    ("size", "bases", "decided"),
+    [
+        (40, (0,), Verdict.VALID),
+        (39, (0,), Verdict.INVALID),
+        (30, (0, 3), Verdict.VALID),
+        (29, (0, 2, 3), Verdict.VALID),
+        (30, (0, 2, 3), Verdict.INVALID),
+        (30, (0, 1, 3), Verdict.INVALID),
+        (40, (0, 2), Verdict.VALID),
+    ],
+)
+def test_sizes_of_segments(size: int, bases: tuple[int, ...], decided: Verdict) -> None:
+    assert rolls(limit(size), stored(*bases)) is decided
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param(
+            [znode(1, 9, "/config/topics/t", data='{"config":{"segment.bytes":"20"}}')],
+            id="a-setting-of-the-topic",
+        ),
+        pytest.param(
+            [znode(1, 9, "/config/topics/t", data='{"config":{"segment.ms":"2"}}')],
+            id="an-age-of-the-topic",
+        ),
+    ],
+)
+def test_topics_with_settings_of_their_own(events: list[Event]) -> None:
+    assert rolls(limit(40), stored(0, 2, 3), events) is Verdict.VALID
+    assert rolls(limit(40), stored(0, 2, 3)) is Verdict.INVALID
+
+
+def test_segments_of_a_compacted_log_are_small() -> None:
+    assert rolls(limit(40), stored(0, 2, 3, cleaner_offset=1)) is Verdict.VALID
+
+
+def test_segments_are_rolled_by_age() -> None:
+    late = [
+        event if event.offset != 2 else stored_batch(2, 2, max_timestamp=3_600_000)
+        for event in stored(0, 2, 3)
+        if event.kind == "stored-batch"
+    ]
+    others = [event for event in stored(0, 2, 3) if event.kind != "stored-batch"]
+    assert rolls(limit(40), others, late) is Verdict.VALID
+
+
+def test_nothing_is_decided_without_the_limit() -> None:
+    assert rolls(stored(0)) is Verdict.UNKNOWN

@@ -1,0 +1,80 @@
+"""Offsets that are answered to times: what a correct leader answers is not held against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nemesis.checkers.breaks.events import broker, high_watermark, history, log_start
+from nemesis.checkers.breaks.log_files import beside
+from nemesis.checkers.breaks.times_answered import asked, written
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.times_answered import TimesAnswered
+from nemesis.history.events import Event
+from tests.checkers.histories import only
+
+MARK = high_watermark(2, 1, 3, 2, [1])
+
+
+def verdict(*parts: Event | list[Event]) -> Verdict:
+    return only(TimesAnswered(), history(*parts)).verdict
+
+
+@pytest.mark.parametrize(
+    ("wall_ms", "offset", "is_right"),
+    [
+        (9, 0, True),
+        (10, 0, True),
+        (11, 1, True),
+        (20, 1, True),
+        (21, -1, True),
+        (10, 1, False),
+        (11, 0, False),
+        (21, 1, False),
+        (20, -1, False),
+        (20, 7, False),
+    ],
+)
+def test_answers(wall_ms: int, offset: int, is_right: bool) -> None:
+    decided = verdict(written(10, 20), MARK, asked(3, wall_ms, offset))
+    assert decided is (Verdict.VALID if is_right else Verdict.INVALID)
+
+
+def test_records_that_consumers_do_not_see_yet() -> None:
+    behind = high_watermark(2, 1, 3, 1, [1])
+    assert verdict(written(10, 20), behind, asked(3, 20, -1)) is Verdict.VALID
+    assert verdict(written(10, 20), asked(3, 10, -1)) is Verdict.VALID, "the mark is not known"
+
+
+def test_records_that_came_later() -> None:
+    assert verdict(written(10, 20), asked(0, 10, 1)) is Verdict.VALID
+
+
+def test_records_that_are_deleted() -> None:
+    moved = log_start(5, 1, 1, 2, high_watermark=2)
+    assert verdict(written(10, 20), MARK, asked(3, 10, 1), moved) is Verdict.VALID
+
+
+def test_times_need_not_grow() -> None:
+    assert verdict(written(20, 10), MARK, asked(3, 10, 0)) is Verdict.VALID
+    assert verdict(written(20, 10), MARK, asked(3, 10, 1)) is Verdict.INVALID
+
+
+def test_a_compacted_partition_is_not_judged() -> None:
+    of_t: dict[str, Any] = {"topic": "t", "topic_id": "id", "partition": 0}
+    cleaned = broker(1, 1, "log-cleaned", offset=0, last_offset=0, **of_t)
+    assert verdict(written(10, 20), MARK, cleaned, asked(3, 10, 1)) is Verdict.VALID
+
+
+def test_another_broker_answers_for_itself() -> None:
+    foreign = [beside("stored-log", alive=True, error="NONE", log_end_offset=2)]
+    answer = [
+        Event(**{n: getattr(e, n) for n in e.__struct_fields__} | {"node": 2})
+        for e in asked(3, 10, 1)
+    ]
+    assert verdict(written(10, 20), foreign, MARK, answer) is Verdict.VALID
+
+
+def test_nothing_is_decided_without_leaders_and_questions() -> None:
+    assert verdict(written(10)) is Verdict.UNKNOWN
