@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -186,11 +187,11 @@ def _of_run(segment: Segment) -> Report:
 
 def _misplaced(tp: str, replica: Replica) -> Iterator[Finding]:
     bases = sorted(replica.segments)
-    behind = dict(zip(bases, [*bases[1:], None], strict=True))
+    behind = dict(pairwise(bases))
     batches = replica.batches
     for base in bases:
         inside = batches.where(batches.segment == base)
-        end = behind[base]
+        end = behind.get(base)
         wrong = inside.base < base
         if end is not None:
             wrong = wrong | (inside.last >= end)
