@@ -3,7 +3,7 @@
 * **times-answered**: a leader that is asked for the first record that is not older than a time answers an offset so
   that (a) the batch that holds the offset has a record that is not older; (b) no batch that the leader had before it
   was asked, behind the start of its log, ends before the offset and has a record that is not older; and it answers
-  nothing only if (c) no such batch lay below its high watermark.
+  that no such record exists only if (c) no such batch lay below its high watermark.
   Smallest break: batches at offsets 0 and 1 have times 10 and 20, and a leader answers 1 to time 10.
 
 The idea: the times that count are those in the batches. They are read from the broker's files once it is stopped, where

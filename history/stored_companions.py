@@ -8,7 +8,7 @@
 * Checkpoints of a log directory: version, count, then a line for each log: topic, partition, offset.
 
 Also the keys of records: compaction leaves one record of each. Written after Kafka's formats, and apart from the
-system under test. A file that is malformed raises ValueError, except an index: one that is cut short ends there.
+system under test. A malformed file raises ValueError; an index that is cut short ends there.
 
 Limit: of compressed records only gzip is read.
 """
@@ -109,7 +109,7 @@ def read_companions(files: Files, directory: str) -> Companions:
 
 
 def offsets_of(files: Files, log_dir: str, name: str) -> Mapping[tuple[str, int], int]:
-    """Return what a checkpoint of a log directory holds; nothing without such a file."""
+    """Return what a checkpoint of a log directory holds; nothing if the file does not exist."""
     if name not in files.list(log_dir):
         return {}
     lines = _content(files, f"{log_dir}/{name}").decode().splitlines()
@@ -197,28 +197,28 @@ def _read_keys(files: Files, path: str, position: int) -> list[tuple[int, bytes]
     elif attributes & _CODEC:
         return None
     keys: list[tuple[int, bytes]] = []
-    position = 0
+    index = 0
     for _ in range(count):
-        size, position = _varint(records, position)
-        behind = position + size
-        _, position = _varint(records, position + 1)  # behind one byte of attributes: the time
-        delta, position = _varint(records, position)
-        key_size, position = _varint(records, position)
+        size, index = _varint(records, index)
+        behind = index + size
+        _, index = _varint(records, index + 1)  # behind one byte of attributes: the time
+        delta, index = _varint(records, index)
+        key_size, index = _varint(records, index)
         if key_size >= 0:
-            keys.append((base + delta, records[position : position + key_size]))
-        position = behind
+            keys.append((base + delta, records[index : index + key_size]))
+        index = behind
     return keys
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
+def _varint(data: bytes, index: int) -> tuple[int, int]:
     """Return a signed number of variable length, and where it ends."""
     value = shift = 0
     while True:
-        byte = data[position]
-        position += 1
+        byte = data[index]
+        index += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), position
+            return (value >> 1) ^ -(value & 1), index
         shift += 7
 
 

@@ -11,19 +11,19 @@
   (f) what a log was synced and compacted up to, by the checkpoints, is not behind its end.
   Smallest break: batches of 10 bytes at offsets 0 and 1, and an index with offset 0 at position 10.
 * **segments-roll**: a segment is never larger than ``segment.bytes``, and two segments that follow each other would
-  not have fitted into one, except the last.
+  not have fitted into one; the last one does not count.
   Smallest break: ``segment.bytes`` is 10, and the only segment has 11 bytes.
 
 Why (b) is the promise: who looks up an offset scans from the position of the largest entry up to it, and who looks
-up a time from the offset of the largest entry below it. What the entry skips is never returned. Indexes are written
-when a segment is rolled, so those of the last segment may be old.
-Why (e) holds in any case: the cleaner takes in all keys between the last checkpoint and the next one, and
+up a time from the offset of the largest entry below it. A batch that the entry skips is never found. Indexes are
+written when a segment is rolled, so those of the last segment may be old.
+Why (e) holds after every cleaning: the cleaner takes in all keys between the last checkpoint and the next one, and
 removes what they supersede from all that is below. A log that is cut has its checkpoint cut first.
 Why segments-roll holds for followers: they append what a leader answers, of one of its segments, in one piece.
 
 What a correct cluster does and is not convicted for: a log that is damaged where the broker was killed is judged up to
 there; an index or snapshot that is missing is built again when the log is opened; epochs at the end of a log may have
-no batch yet, and the first one begins where the log had to start, before a checkpoint has that; a compacted log
+no batch yet, and the first one begins where the log was set to start, before a checkpoint has that; a compacted log
 lacks batches that snapshots name; segments are smaller after compaction, and when the time between their records is an
 hour or more. A broker that reported a failed log directory could not write checkpoints any more. (d) does not ask for
 producers where a wall clock was moved, because old ones are forgotten.
@@ -67,7 +67,7 @@ class Sizes(NamedTuple):
     base: int
     size: int
     following: int | None
-    """The size of the next segment; None if that is the last one, or the only one."""
+    """The size of the next segment; None if that is the last one, or does not exist."""
     age_ms: int
     """Between the largest time of its first batch and that of the next segment's."""
     row: int
@@ -208,18 +208,18 @@ def _offset_entries(tp: str, replica: Replica) -> Iterator[Finding]:
         inside = replica.rolled_batches(entry.segment)
         if inside is None or entry.position is None:
             continue
-        begun = np.flatnonzero(inside.position == entry.position)
+        named = np.flatnonzero(inside.position == entry.position)
         skipped = np.flatnonzero((inside.position < entry.position) & (inside.last >= entry.offset))
-        if len(begun) and not len(skipped):
+        if len(named) and not len(skipped):
             continue
-        fault = (
+        problem = (
             "where no batch begins"
-            if not len(begun)
+            if not len(named)
             else "and a batch before it reaches that offset"
         )
         sentence = (
             f"In the files of broker {replica.node} the index of the segment of {tp} from offset {entry.segment} on "
-            f"has offset {entry.offset} at byte {entry.position}, {fault}."
+            f"has offset {entry.offset} at byte {entry.position}, {problem}."
         )
         rows = [int(inside.row[skipped[0]])] if len(skipped) else []
         yield finding(LOG_FILES_AGREE.name, tp, sentence, *rows, entry.row)
@@ -348,13 +348,13 @@ def _forgotten_producers(tp: str, replica: Replica) -> Iterator[Finding]:
 def _behind_end(tp: str, replica: Replica) -> Iterator[Finding]:
     if replica.damage is not None:
         return
-    for step, offset in (
+    for label, offset in (
         ("synced", replica.recovery_point),
         ("compacted", replica.cleaned_below),
     ):
         if offset > replica.end:
             sentence = (
-                f"By a checkpoint of broker {replica.node} {tp} was {step} up to offset {offset}, but its log ends at "
+                f"By a checkpoint of broker {replica.node} {tp} was {label} up to offset {offset}, but its log ends at "
                 f"{replica.end}."
             )
             yield finding(LOG_FILES_AGREE.name, tp, sentence, replica.row)

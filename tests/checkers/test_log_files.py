@@ -66,7 +66,7 @@ def test_epochs_are_those_of_the_batches() -> None:
     begun = [beside("stored-epoch", leader_epoch=3, offset=2)]
     assert not agrees(log)
     assert not agrees(log, [beside("stored-epoch", leader_epoch=2, offset=0)])
-    assert agrees(log, begun), "the log may have had to start at 2"
+    assert agrees(log, begun), "the log may have been set to start at 2"
 
 
 def test_a_snapshot_of_a_compacted_log_names_batches_that_are_gone() -> None:

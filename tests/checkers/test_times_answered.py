@@ -68,12 +68,12 @@ def test_a_compacted_partition_is_not_judged() -> None:
 
 
 def test_another_broker_answers_for_itself() -> None:
-    foreign = [beside("stored-log", alive=True, error="NONE", log_end_offset=2)]
+    other_log = [beside("stored-log", alive=True, error="NONE", log_end_offset=2)]
     answer = [
         Event(**{n: getattr(e, n) for n in e.__struct_fields__} | {"node": 2})
         for e in asked(3, 10, 1)
     ]
-    assert verdict(written(10, 20), foreign, MARK, answer) is Verdict.VALID
+    assert verdict(written(10, 20), other_log, MARK, answer) is Verdict.VALID
 
 
 def test_nothing_is_decided_without_leaders_and_questions() -> None:
