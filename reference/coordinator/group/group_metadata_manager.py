@@ -124,6 +124,7 @@ class GroupMetadataManager:
             self._epochs[partition] = epoch
         coordinated = self._coordinated.pop(partition, None)
         if coordinated is not None:
+            _logger.info("offsets partition %d is given up in epoch %s", partition, epoch)
             for group in coordinated.groups.values():
                 on_group_unloaded(group)
         if not self._coordinated:
@@ -152,12 +153,19 @@ class GroupMetadataManager:
         if not is_current():
             return
         if loaded is None:
+            _logger.info("offsets partition %d is not led in epoch %d", partition, loading.epoch)
             del self._coordinated[partition]
             return
         if self._partition_count is None:
             self._partition_count = count
         loading.groups = loaded.groups(self._wall_clock)
         loading.is_loading = False
+        _logger.info(
+            "offsets partition %d: %d groups in epoch %d",
+            partition,
+            len(loading.groups),
+            loading.epoch,
+        )
         for group in list(loading.groups.values()):
             on_group_loaded(group)
 
