@@ -59,14 +59,14 @@ class GroupNode:
         self.now_ms: WallClock = lambda: NOW_MS + round(loop.time() * 1000)
         self.loading_may_go_on = asyncio.Event()
         self.loading_may_go_on.set()
-        replicas = CoordinatorReplicas(
+        self.replicas = CoordinatorReplicas(
             self.node.manager.appends,
             partition_of=self.node.manager.hosted.partition,
             on_storage_error=self.node.manager.storage_failures.handle,
         )
         self.groups = GroupMetadataManager(
             self.node.config,
-            logs=replicas,
+            logs=self.replicas,
             scheduler=self.node.scheduler,
             wall_clock=self.now_ms,
             retrieve_partition_count=self._partition_count,

@@ -125,6 +125,30 @@ def test_an_append_of_an_older_epoch_has_no_effect(tmp_path: Path) -> None:
     on_group_node(tmp_path, scenario)
 
 
+def test_a_log_is_neither_read_nor_written_in_another_epoch(tmp_path: Path) -> None:
+    async def scenario(node: GroupNode) -> None:
+        await node.lead(2)
+        partition, records = offsets_partition(), new_batch([(b"\0\2\0\1g", None)], 0)
+        for epoch in (1, 3):
+            errors: list[ErrorCode] = []
+            node.replicas.append(
+                partition,
+                epoch,
+                records,
+                timeout_ms=1,
+                on_appended=lambda result, errors=errors: errors.append(result.error),  # type: ignore[misc]
+            )
+            assert errors == [ErrorCode.not_leader_or_follower]
+            assert not node.replicas.append_unacknowledged(partition, epoch, records)
+            assert node.replicas.read(partition, epoch, 0, 1) is None
+        assert node.replicas.append_unacknowledged(partition, 2, records)
+        read = node.replicas.read(partition, 2, 0, 1)
+        assert read is not None
+        assert (read.next_offset, read.is_end) == (1, True)
+
+    on_group_node(tmp_path, scenario)
+
+
 def test_what_waits_is_answered_when_the_partition_is_lost(tmp_path: Path) -> None:
     async def scenario(node: GroupNode) -> None:
         await node.lead()
