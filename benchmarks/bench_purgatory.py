@@ -19,8 +19,8 @@ from random import Random
 from rich.console import Console
 from rich.table import Table
 
+from nemesis.reference.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.model import TopicPartition
-from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
 
 OPERATIONS = 100_000
 PARTITIONS = [TopicPartition("t", number) for number in range(3_000)]
@@ -85,7 +85,7 @@ async def _measure() -> list[Round]:
 
 async def _round(before: int) -> Round:
     loop, rng = asyncio.get_running_loop(), Random(1)
-    purgatory = DelayedOperationPurgatory()
+    purgatory = DelayedOperationPurgatory[TopicPartition]()
     operations: weakref.WeakSet[Operation] = weakref.WeakSet()
     latest = 0.0
 

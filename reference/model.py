@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -25,6 +25,11 @@ DEBUGGING_CONSUMER_ID = -2
 """Replica id of one who may ask any replica."""
 UNKNOWN_BROKER_EPOCH = -1
 """Of a sender that does not know its own, or a member's: it is not checked."""
+
+
+GROUP_METADATA_TOPIC_NAME: Final = "__consumer_offsets"
+INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC_NAME, "__transaction_state"})
+"""Those that coordinators write and clients may not."""
 
 
 class TopicPartition(NamedTuple):

@@ -21,8 +21,8 @@ ALL_REPLICAS = -1
 
 
 def _append_first(correct: Any) -> Callable[..., Any]:
-    def append_as_leader(partition: Any, records: bytes, acks: int) -> Any:
-        appended = correct(partition, records, LEADER_ONLY)
+    def append_as_leader(partition: Any, records: bytes, acks: int, *origin: Any) -> Any:
+        appended = correct(partition, records, LEADER_ONLY, *origin)
         if acks == ALL_REPLICAS and len(partition.state.isr) < partition.effective_min_isr:
             raise ReplicaError(ErrorCode.not_enough_replicas, "too few replicas are in sync")
         return appended

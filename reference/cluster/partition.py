@@ -34,6 +34,7 @@ from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_append_info import LogAppendInfo
 from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.log.log_validator import AppendOrigin
 from nemesis.reference.model import (
     UNKNOWN_BROKER_EPOCH,
     LeaderAndIsr,
@@ -187,8 +188,10 @@ class Partition(LocalReplica):
 
     # Leading: appends and the high watermark
 
-    def append_as_leader(self, records: bytes, acks: int) -> LogAppendInfo:
-        """Append a client's batches; raises NOT_ENOUGH_REPLICAS before anything is written."""
+    def append_as_leader(
+        self, records: bytes, acks: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> LogAppendInfo:
+        """Append a client's or a coordinator's batches; raises NOT_ENOUGH_REPLICAS before anything is written."""
         log = self.leader_log
         if acks == -1 and len(self.state.isr) < self.effective_min_isr:
             raise ReplicaError(
@@ -196,7 +199,7 @@ class Partition(LocalReplica):
                 f"{self.topic_partition}: {len(self.state.isr)} in sync, "
                 f"{self.effective_min_isr} needed",
             )
-        info = log.append_as_leader(records, self.leader_epoch)
+        info = log.append_as_leader(records, self.leader_epoch, origin)
         self._trace_append("leader", info)
         self.maybe_increment_leader_hw()
         self._on_progress(self.topic_partition)

@@ -34,7 +34,11 @@ from nemesis.reference.log.log_config import LogConfig
 from nemesis.reference.log.log_loader import LogLoader
 from nemesis.reference.log.log_retention import deletable_segments
 from nemesis.reference.log.log_segment import LogSegment
-from nemesis.reference.log.log_validator import validate_batch, validate_keys
+from nemesis.reference.log.log_validator import (
+    AppendOrigin,
+    validate_batch,
+    validate_keys,
+)
 from nemesis.reference.log.partition_metadata import (
     read_partition_metadata,
     write_partition_metadata,
@@ -195,8 +199,13 @@ class Log(LocalLog):
         with self._storage_errors("assigning an epoch to"):
             return self.leader_epoch_cache.assign(epoch, offset)
 
-    def append_as_leader(self, records: bytes, leader_epoch: int) -> LogAppendInfo:
-        """Give a client's batches the next offsets and the epoch, and append them.
+    def append_as_leader(
+        self,
+        records: bytes,
+        leader_epoch: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> LogAppendInfo:
+        """Give the batches of a client, or of a coordinator, the next offsets and the epoch, and append them.
 
         What an idempotent producer sends again is not appended again: what is returned says where it is.
         Raises RecordError, RecordTooLargeError, RecordBatchListTooLargeError, InvalidProducerEpochError or
@@ -210,7 +219,7 @@ class Log(LocalLog):
             )
         produced = list(iter_batches(records))
         for header in produced:
-            validate_batch(header, self.config.max_message_bytes)
+            validate_batch(header, self.config.max_message_bytes, origin)
             verify_crc(records, header)
             if self.config.is_compact:
                 validate_keys(records, header)

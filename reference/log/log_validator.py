@@ -1,4 +1,4 @@
-"""What a batch must be for a client to write it: not too large, well counted, with a whole producer or none.
+"""What a batch must be for a leader to append it: not too large, well counted, with a whole producer or none.
 
 Source: kafka's LogValidator and UnifiedLog.analyzeAndValidateRecords of Kafka 3.9, for batches that stay opaque
 unless their topic is compacted.
@@ -6,13 +6,22 @@ unless their topic is compacted.
 
 from __future__ import annotations
 
+from enum import Enum
+
 from nemesis.reference.log.errors import InvalidRecordError, RecordTooLargeError
 from nemesis.reference.log.producer_state_entry import NO_PRODUCER_ID
 from nemesis.reference.protocol.record_batch import RecordBatchHeader
 from nemesis.reference.protocol.records import read_records
 
 
-def validate_batch(header: RecordBatchHeader, max_message_bytes: int) -> None:
+class AppendOrigin(Enum):
+    """What wrote a batch that a leader appends (Kafka's AppendOrigin). A replica's are appended as they are."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"
+
+
+def validate_batch(header: RecordBatchHeader, max_message_bytes: int, origin: AppendOrigin) -> None:
     """Raise RecordTooLargeError or InvalidRecordError unless the batch may be appended. Its CRC is not looked at."""
     if header.size_in_bytes > max_message_bytes:
         raise RecordTooLargeError(
@@ -22,7 +31,7 @@ def validate_batch(header: RecordBatchHeader, max_message_bytes: int) -> None:
         raise InvalidRecordError(
             f"{header.record_count} records, but {header.last_offset_delta + 1} offsets"
         )
-    if header.is_control:
+    if header.is_control and origin is AppendOrigin.CLIENT:
         raise InvalidRecordError("clients may not write control batches")
     if header.producer_id > NO_PRODUCER_ID and (
         header.base_sequence < 0 or header.producer_epoch < 0

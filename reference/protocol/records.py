@@ -1,7 +1,8 @@
 """The records inside a batch of magic 2: read, and written again without those that are not wanted.
 
 Only topics that are compacted have their records looked at; everywhere else a batch is opaque (``record_batch``). Of a
-record its key is read, whether it has a value, and its time; what follows the time is kept as it is.
+record its key is read, whether it has a value, and its time; what follows the time is kept as it is. A coordinator
+writes batches of its own, and reads the values of their records.
 
 A batch that is written again keeps its offsets, its leader epoch, its producer and its codec, so that it stays the
 batch that it was for followers, producers and indexes. Its base timestamp is that of its first record, or, under the
@@ -35,6 +36,8 @@ _CODEC_MASK: Final = 0x07
 _LOG_APPEND_TIME_FLAG: Final = 0x08
 _DELETE_HORIZON_FLAG: Final = 0x40
 _NO_TIMESTAMP: Final = -1
+_NO_PRODUCER: Final = (-1, -1, -1)
+"""Producer id, epoch and base sequence number."""
 _MOST_VARINT_BITS: Final = 63
 _BEFORE_CRC: Final = Struct(">qiibI")
 _AFTER_CRC: Final = Struct(">hiqqqhii")
@@ -74,6 +77,36 @@ def read_records(batch: bytes, header: RecordBatchHeader) -> list[Record]:
     if position != len(data):
         raise CorruptRecordError(f"{len(data) - position} bytes follow the last record")
     return records
+
+
+def record_value(record: Record) -> bytes | None:
+    """Return the record's value; None of a tombstone."""
+    _, index = _varint(record.rest, 0)
+    key_length, index = _varint(record.rest, index)
+    length, index = _varint(record.rest, index + max(key_length, 0))
+    return record.rest[index : index + length] if length >= 0 else None
+
+
+def new_batch(records: Sequence[tuple[bytes, bytes | None]], timestamp_ms: int) -> bytes:
+    """Return a batch of a broker's own: keys and values, all of one time, without a producer and not compressed.
+
+    Its base offset and leader epoch are those that a log gives it.
+    """
+    body = bytearray()
+    for offset_delta, (key, value) in enumerate(records):
+        record = bytearray([0, 0])  # attributes; the difference to the base timestamp
+        _write_varint(record, offset_delta)
+        _write_bytes(record, key)
+        _write_bytes(record, value)
+        record.append(0)  # headers
+        _write_varint(body, len(record))
+        body += record
+    tail = _AFTER_CRC.pack(
+        0, len(records) - 1, timestamp_ms, timestamp_ms, *_NO_PRODUCER, len(records)
+    )
+    tail += body
+    length = HEADER_SIZE - LOG_OVERHEAD + len(body)
+    return _BEFORE_CRC.pack(0, length, -1, CURRENT_MAGIC, crc32c(tail)) + tail
 
 
 def rebuilt(
@@ -130,6 +163,11 @@ def _written(record: Record, base_timestamp: int) -> bytes:
     out = bytearray()
     _write_varint(out, len(body))
     return bytes(out + body)
+
+
+def _write_bytes(out: bytearray, data: bytes | None) -> None:
+    _write_varint(out, -1 if data is None else len(data))
+    out += data or b""
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:

@@ -2,8 +2,7 @@
 
 librdkafka takes low versions in ApiVersions for features: without Produce from version 0 it silently
 drops gzip and snappy, without FindCoordinator from 0 lz4. So both are advertised from 0; Produce below
-3 (message formats 0 and 1) is then refused by its handler, and FindCoordinator answers
-COORDINATOR_NOT_AVAILABLE while there are no groups. Fetch below 4 would need the same formats on the
+3 (message formats 0 and 1) is then refused by its handler. Fetch below 4 would need the same formats on the
 way back and is not offered.
 """
 
@@ -23,7 +22,15 @@ class ApiKey(IntEnum):
     STOP_REPLICA = 5
     UPDATE_METADATA = 6
     CONTROLLED_SHUTDOWN = 7
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
     FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
@@ -35,10 +42,12 @@ class ApiKey(IntEnum):
     ALTER_REPLICA_LOG_DIRS = 34
     DESCRIBE_LOG_DIRS = 35
     CREATE_PARTITIONS = 37
+    DELETE_GROUPS = 42
     ALTER_PARTITION_REASSIGNMENTS = 45
     LIST_PARTITION_REASSIGNMENTS = 46
     ELECT_LEADERS = 43
     INCREMENTAL_ALTER_CONFIGS = 44
+    OFFSET_DELETE = 47
     ALTER_PARTITION = 56
     DESCRIBE_CLUSTER = 60
     ALLOCATE_PRODUCER_IDS = 67
@@ -60,7 +69,15 @@ OFFERED = MappingProxyType(
         ApiKey.STOP_REPLICA: VersionRange(0, 4),
         ApiKey.UPDATE_METADATA: VersionRange(0, 8),
         ApiKey.CONTROLLED_SHUTDOWN: VersionRange(0, 3),
+        ApiKey.OFFSET_COMMIT: VersionRange(0, 9),
+        ApiKey.OFFSET_FETCH: VersionRange(0, 9),
         ApiKey.FIND_COORDINATOR: VersionRange(0, 6),
+        ApiKey.JOIN_GROUP: VersionRange(0, 9),
+        ApiKey.HEARTBEAT: VersionRange(0, 4),
+        ApiKey.LEAVE_GROUP: VersionRange(0, 5),
+        ApiKey.SYNC_GROUP: VersionRange(0, 5),
+        ApiKey.DESCRIBE_GROUPS: VersionRange(0, 5),
+        ApiKey.LIST_GROUPS: VersionRange(0, 5),
         ApiKey.API_VERSIONS: VersionRange(0, 4),
         ApiKey.CREATE_TOPICS: VersionRange(0, 7),
         ApiKey.DELETE_TOPICS: VersionRange(0, 6),
@@ -72,10 +89,12 @@ OFFERED = MappingProxyType(
         ApiKey.ALTER_REPLICA_LOG_DIRS: VersionRange(0, 2),
         ApiKey.DESCRIBE_LOG_DIRS: VersionRange(0, 4),
         ApiKey.CREATE_PARTITIONS: VersionRange(0, 3),
+        ApiKey.DELETE_GROUPS: VersionRange(0, 2),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
         ApiKey.ELECT_LEADERS: VersionRange(0, 2),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: VersionRange(0, 1),
+        ApiKey.OFFSET_DELETE: VersionRange(0, 0),
         ApiKey.ALTER_PARTITION: VersionRange(0, 3),
         ApiKey.DESCRIBE_CLUSTER: VersionRange(0, 1),
         ApiKey.ALLOCATE_PRODUCER_IDS: VersionRange(0, 0),

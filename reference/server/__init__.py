@@ -6,6 +6,7 @@
 * ``replica_manager``   the hosted partitions and the control requests; its parts are ``hosted_partitions``,
   ``replica_roles``, ``replica_fetching``, ``storage_failures``, ``record_appends``, ``record_fetches``,
   ``offset_lookups``, ``record_deletions``; ``control_traces`` records the answers to control requests
+* ``coordinator_replicas``, ``coordinator_roles``   the replicas and roles of this broker as its coordinators know them
 * ``kafka_request_handler``   the tasks that take requests from the queue
 * ``abstract_fetcher_manager``, ``replica_fetcher_manager``, ``replica_fetcher_thread``,
   ``remote_leader_end_point``   following leaders;
@@ -15,8 +16,7 @@
 * ``replica_alter_log_dirs_manager``, ``replica_alter_log_dirs_thread``   replicas that move between log directories
 * ``client_quota_manager``   how much a client may send and read; ``zk_producer_id_manager`` producer ids
 * ``alter_partition_manager``, ``zk_alter_partition_manager``   how a leader changes its ISR: it asks, or writes
-* ``delayed_operations``; ``delayed_produce``, ``delayed_fetch``, ``delayed_elect_leader``,
-  ``delayed_delete_records``   answers that wait
+* ``delayed_produce``, ``delayed_fetch``, ``delayed_elect_leader``, ``delayed_delete_records``   answers that wait
 * ``metadata_cache``   what controllers have told of the cluster
 * ``zk_admin_manager``, ``admin_utils``, ``rack_aware_assignment``, ``auto_topic_creation_manager``   new topics
 * ``config_admin_manager``, ``config_helper``   settings told and changed; ``zk_config_manager``, ``config_handlers``,

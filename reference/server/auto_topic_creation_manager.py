@@ -1,4 +1,5 @@
-"""Topics that come into being because a client asked for their metadata (auto.create.topics.enable).
+"""Topics that come into being because a client asked for them: for their metadata (auto.create.topics.enable), or for
+the coordinator of a group, for any value of that setting.
 
 The controller's broker creates them itself, with the broker's defaults; any other broker forwards a CreateTopics to the
 controller and lets the client ask again. A topic that is on its way is not asked for twice. Nobody waits for leaders.
@@ -13,18 +14,23 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import cast
 
-from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.create_topics.v7.request import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from kio.schema.errors import ErrorCode
 from kio.schema.types import TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
 
 from nemesis.reference.controller.kafka_controller import KafkaController
 from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME
 from nemesis.reference.network.errors import NetworkError
 from nemesis.reference.server.admin_utils import topic_name_problem
 from nemesis.reference.server.connection import Connection
 from nemesis.reference.server.metadata_cache import MetadataCache
-from nemesis.reference.server.zk_admin_manager import USE_DEFAULT, TopicSpec, ZkAdminManager
+from nemesis.reference.server.zk_admin_manager import TopicSpec, ZkAdminManager
 
 _logger = logging.getLogger(__name__)
 
@@ -46,6 +52,7 @@ class AutoTopicCreationManager:
         metadata_cache: MetadataCache,
         connection: Connection,
     ) -> None:
+        self._config = config
         self._timeout_s = config.controller_socket_timeout_ms / 1000
         self._controller = controller
         self._zk_admin = zk_admin
@@ -87,7 +94,7 @@ class AutoTopicCreationManager:
     async def _create(self, names: Sequence[str]) -> dict[str, ErrorCode]:
         try:
             results = await self._zk_admin.create_topics(
-                [TopicSpec(name) for name in names], validate_only=False, timeout_ms=0
+                [_spec(name, self._config) for name in names], validate_only=False, timeout_ms=0
             )
         finally:
             self._forget(names)
@@ -110,7 +117,10 @@ class AutoTopicCreationManager:
             return
         try:
             response = await self._connection.send(
-                controller.host, controller.port, _request(names), timeout_s=self._timeout_s
+                controller.host,
+                controller.port,
+                _request([_spec(name, self._config) for name in names]),
+                timeout_s=self._timeout_s,
             )
         except NetworkError as error:
             _logger.info("topics %s may not be created: %s", names, error)
@@ -123,17 +133,35 @@ class AutoTopicCreationManager:
             self._inflight.pop(name, None)
 
 
-def _request(names: Iterable[str]) -> CreateTopicsRequest:
+def _spec(name: str, config: KafkaConfig) -> TopicSpec:
+    """The new topic: with the broker's defaults, unless a coordinator writes it."""
+    if name != GROUP_METADATA_TOPIC_NAME:
+        return TopicSpec(name)
+    return TopicSpec(
+        name,
+        num_partitions=config.offsets_topic_num_partitions,
+        replication_factor=config.offsets_topic_replication_factor,
+        configs={
+            "cleanup.policy": "compact",
+            "segment.bytes": str(config.offsets_topic_segment_bytes),
+        },
+    )
+
+
+def _request(specs: Iterable[TopicSpec]) -> CreateTopicsRequest:
     return CreateTopicsRequest(
         topics=tuple(
             CreatableTopic(
-                name=cast("TopicName", name),
-                num_partitions=i32(USE_DEFAULT),
-                replication_factor=i16(USE_DEFAULT),
+                name=cast("TopicName", spec.name),
+                num_partitions=i32(spec.num_partitions),
+                replication_factor=i16(spec.replication_factor),
                 assignments=(),
-                configs=(),
+                configs=tuple(
+                    CreatableTopicConfig(name=name, value=value)
+                    for name, value in spec.configs.items()
+                ),
             )
-            for name in names
+            for spec in specs
         ),
         timeout=cast("i32Timedelta", DO_NOT_WAIT),
     )

@@ -15,8 +15,11 @@ from nemesis.reference.protocol.versions import ApiKey
 from nemesis.reference.server.apis.alter_partitions import AlterPartitionApis
 from nemesis.reference.server.apis.configs import ConfigApis
 from nemesis.reference.server.apis.control import ControlApis
+from nemesis.reference.server.apis.coordinators import CoordinatorApis
 from nemesis.reference.server.apis.elections import ElectionApis
 from nemesis.reference.server.apis.fetch import FetchApis
+from nemesis.reference.server.apis.group_offsets import GroupOffsetApis
+from nemesis.reference.server.apis.groups import GroupApis
 from nemesis.reference.server.apis.log_dirs import LogDirApis
 from nemesis.reference.server.apis.metadata import MetadataApis
 from nemesis.reference.server.apis.offsets import OffsetApis
@@ -47,6 +50,10 @@ _WAITING: Final = frozenset(
         ApiKey.ALTER_PARTITION,
         ApiKey.INIT_PRODUCER_ID,
         ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.FIND_COORDINATOR,
+        ApiKey.JOIN_GROUP,
+        ApiKey.SYNC_GROUP,
+        ApiKey.OFFSET_COMMIT,
     }
 )
 
@@ -71,12 +78,17 @@ class KafkaApis:
         producers: ProducerApis,
         producer_id_blocks: ProducerIdBlockApis,
         log_dirs: LogDirApis,
+        coordinators: CoordinatorApis,
+        groups: GroupApis,
+        group_offsets: GroupOffsetApis,
     ) -> None:
+        self._groups = groups
         self._handlers_of_listener: dict[int, Callable[[Any, str], Any | Later]] = {
             ApiKey.PRODUCE: produce.handle_produce,
             ApiKey.FETCH: fetch.handle_fetch,
             ApiKey.METADATA: metadata.handle_metadata,
             ApiKey.DESCRIBE_CLUSTER: metadata.handle_describe_cluster,
+            ApiKey.FIND_COORDINATOR: coordinators.handle_find_coordinator,
         }
         """Those whose answers say where brokers are: by the listener that was asked."""
         self._handlers: dict[int, Callable[[Any], Any | Later]] = {
@@ -84,7 +96,15 @@ class KafkaApis:
             ApiKey.LIST_OFFSETS: offsets.handle_list_offsets,
             ApiKey.OFFSET_FOR_LEADER_EPOCH: offsets.handle_offset_for_leader_epoch,
             ApiKey.API_VERSIONS: metadata.handle_api_versions,
-            ApiKey.FIND_COORDINATOR: metadata.handle_find_coordinator,
+            ApiKey.SYNC_GROUP: groups.handle_sync_group,
+            ApiKey.HEARTBEAT: groups.handle_heartbeat,
+            ApiKey.LEAVE_GROUP: groups.handle_leave_group,
+            ApiKey.DESCRIBE_GROUPS: groups.handle_describe_groups,
+            ApiKey.LIST_GROUPS: groups.handle_list_groups,
+            ApiKey.DELETE_GROUPS: groups.handle_delete_groups,
+            ApiKey.OFFSET_COMMIT: group_offsets.handle_offset_commit,
+            ApiKey.OFFSET_FETCH: group_offsets.handle_offset_fetch,
+            ApiKey.OFFSET_DELETE: group_offsets.handle_offset_delete,
             ApiKey.LEADER_AND_ISR: control.handle_leader_and_isr,
             ApiKey.STOP_REPLICA: control.handle_stop_replica,
             ApiKey.UPDATE_METADATA: control.handle_update_metadata,
@@ -111,11 +131,15 @@ class KafkaApis:
         """True when answering may take as long as others take."""
         return request.api_key in _WAITING
 
-    def handle(self, request: Request, listener_name: str) -> Any | Later:
+    def handle(self, request: Request, listener_name: str, client_host: str) -> Any | Later:
         """The kio response, or None for a request that gets none (Produce with acks=0); or what it will be.
 
         Raises ``CloseConnectionError``, at once or later, when the only answer is to close the connection.
         """
+        if request.api_key == ApiKey.JOIN_GROUP:
+            return self._groups.handle_join_group(
+                request.message, request.client_id or "", client_host
+            )
         handler = self._handlers_of_listener.get(request.api_key)
         if handler is not None:
             return handler(request.message, listener_name)

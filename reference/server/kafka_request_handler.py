@@ -35,7 +35,7 @@ _LATER: Final = (asyncio.Future, CoroutineType)
 class RequestHandler(Protocol):
     """KafkaApis."""
 
-    def handle(self, request: Request, listener_name: str) -> Any | Later:
+    def handle(self, request: Request, listener_name: str, client_host: str) -> Any | Later:
         """The kio response, or None when the request gets none; or what it will be."""
 
     def waits(self, request: Request) -> bool:
@@ -82,7 +82,9 @@ class KafkaRequestHandlerPool:
         while True:
             pending = await self._channel.receive_request()
             try:
-                answer = self._handler.handle(pending.request, pending.listener_name)
+                answer = self._handler.handle(
+                    pending.request, pending.listener_name, pending.channel.address
+                )
             except Exception as error:  # noqa: BLE001 - told by _refuse
                 self._refuse(pending, error)
                 continue

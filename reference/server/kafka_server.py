@@ -16,11 +16,13 @@ from random import Random  # noqa: TID251  # the type; the instance is an argume
 from typing import Any, Final
 
 from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.coordinator.group.group_coordinator import GroupCoordinator
+from nemesis.reference.coordinator.group.group_metadata_manager import GroupMetadataManager
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.log.log_config import log_config_of
 from nemesis.reference.log.log_manager import LogManager
-from nemesis.reference.model import Broker
+from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, Broker
 from nemesis.reference.network.socket_server import SocketServer
 from nemesis.reference.ports import Disk, SocketBuffers, WallClock, ZooKeeperClient
 from nemesis.reference.protocol import codec as wire_format
@@ -32,8 +34,11 @@ from nemesis.reference.server.alter_partition_manager import (
 from nemesis.reference.server.apis.alter_partitions import AlterPartitionApis
 from nemesis.reference.server.apis.configs import ConfigApis
 from nemesis.reference.server.apis.control import ControlApis
+from nemesis.reference.server.apis.coordinators import CoordinatorApis
 from nemesis.reference.server.apis.elections import ElectionApis
 from nemesis.reference.server.apis.fetch import FetchApis
+from nemesis.reference.server.apis.group_offsets import GroupOffsetApis
+from nemesis.reference.server.apis.groups import GroupApis
 from nemesis.reference.server.apis.log_dirs import LogDirApis
 from nemesis.reference.server.apis.metadata import MetadataApis
 from nemesis.reference.server.apis.offsets import OffsetApis
@@ -59,6 +64,8 @@ from nemesis.reference.server.config_handlers import (
 from nemesis.reference.server.config_helper import ConfigHelper
 from nemesis.reference.server.connection import connection_factory
 from nemesis.reference.server.controlled_shutdown import controlled_shutdown
+from nemesis.reference.server.coordinator_replicas import CoordinatorReplicas
+from nemesis.reference.server.coordinator_roles import CoordinatorRoles
 from nemesis.reference.server.dynamic_broker_config import DynamicBrokerConfig
 from nemesis.reference.server.fetch_manager import FetchManager
 from nemesis.reference.server.kafka_apis import KafkaApis
@@ -149,6 +156,9 @@ class KafkaServer:
             connect=connect,
             on_log_dir_failure=self._on_log_dir_failure,
         )
+        self._wall_clock = wall_clock
+        self.group_coordinator = self._group_coordinator()
+        self.replica_manager.add_role_listener(CoordinatorRoles(self.group_coordinator))
         self._informing: list[asyncio.Task[None]] = []
         self._socket_server = SocketServer(config, codec=codec, socket_buffers=socket_buffers)
 
@@ -173,6 +183,7 @@ class KafkaServer:
         self.log_manager.startup(self._scheduler, self.replica_manager.storage_failures.note)
         self._started.push_async_callback(self.replica_manager.shutdown)
         await self.replica_manager.startup()
+        self._started.callback(self.group_coordinator.shutdown)
         self._start_request_handlers(self._apis(cluster_id))
         self._started.push_async_callback(self._socket_server.shutdown)
         await self._socket_server.startup()
@@ -209,6 +220,20 @@ class KafkaServer:
         )
         if not let_go:
             _logger.warning("stopping although the controller has not let this broker go")
+
+    def _group_coordinator(self) -> GroupCoordinator:
+        groups = GroupMetadataManager(
+            self._config,
+            logs=CoordinatorReplicas(
+                self.replica_manager.appends,
+                partition_of=self.replica_manager.hosted.partition,
+                on_storage_error=self.replica_manager.storage_failures.handle,
+            ),
+            scheduler=self._scheduler,
+            wall_clock=self._wall_clock,
+            retrieve_partition_count=self._count_offsets_partitions,
+        )
+        return GroupCoordinator(self._config, groups, rng=self._rng)
 
     def _start_request_handlers(self, apis: KafkaApis) -> None:
         data_plane = KafkaRequestHandlerPool(
@@ -284,6 +309,7 @@ class KafkaServer:
             config_helper=config_helper,
             rng=self._rng,
         )
+        auto_topic_creation = self._auto_topic_creation(zk_admin)
         return KafkaApis(
             produce=ProduceApis(self.replica_manager.appends, self.metadata_cache),
             fetch=FetchApis(
@@ -298,7 +324,9 @@ class KafkaServer:
             offsets=OffsetApis(self.replica_manager.offsets),
             records=RecordApis(self.replica_manager.record_deletions, self.metadata_cache),
             metadata=MetadataApis(
-                self.metadata_cache, cluster_id, self._auto_topic_creation(zk_admin)
+                self.metadata_cache,
+                cluster_id,
+                auto_topic_creation if self._config.auto_create_topics_enable else None,
             ),
             control=ControlApis(self.replica_manager, self._topic_configs.fetch_topic_configs),
             alter_partitions=AlterPartitionApis(self.controller),
@@ -321,6 +349,11 @@ class KafkaServer:
             elections=ElectionApis(
                 self.controller, self.metadata_cache, self.replica_manager.delayed_elections
             ),
+            coordinators=CoordinatorApis(self.metadata_cache, auto_topic_creation),
+            groups=GroupApis(self.group_coordinator),
+            group_offsets=GroupOffsetApis(
+                self.group_coordinator, self.metadata_cache, self._wall_clock
+            ),
             log_dirs=LogDirApis(
                 self.log_manager,
                 alter=self.replica_manager.alter_replica_log_dirs,
@@ -328,9 +361,7 @@ class KafkaServer:
             ),
         )
 
-    def _auto_topic_creation(self, zk_admin: ZkAdminManager) -> AutoTopicCreationManager | None:
-        if not self._config.auto_create_topics_enable:
-            return None
+    def _auto_topic_creation(self, zk_admin: ZkAdminManager) -> AutoTopicCreationManager:
         manager = AutoTopicCreationManager(
             self._config,
             controller=self.controller,
@@ -340,6 +371,14 @@ class KafkaServer:
         )
         self._started.push_async_callback(manager.shutdown)
         return manager
+
+    async def _count_offsets_partitions(self) -> int:
+        """How many partitions the offsets topic has, or would have if it were created now."""
+        present = await self._zk_client.session.retry_across_sessions(
+            lambda: self._zk_client.topics.get_replica_assignments([GROUP_METADATA_TOPIC_NAME])
+        )
+        configured = self._config.offsets_topic_num_partitions
+        return len(present[0].partitions) if present else configured
 
     async def _find_cluster(self) -> str:
         await self._zk_client.brokers.make_sure_persistent_paths_exist()

@@ -17,10 +17,11 @@ from kio.schema.errors import ErrorCode
 
 from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.log.errors import KafkaStorageError, LogError, RecordError
 from nemesis.reference.log.log_append_info import LogAppendInfo
-from nemesis.reference.model import ProducePartitionResult, TopicPartition
-from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
+from nemesis.reference.log.log_validator import AppendOrigin
+from nemesis.reference.model import INTERNAL_TOPICS, ProducePartitionResult, TopicPartition
 from nemesis.reference.server.delayed_produce import DelayedProduce, acknowledge
 
 _VALID_ACKS: Final = (-1, 0, 1)
@@ -40,7 +41,7 @@ class RecordAppends:
     ) -> None:
         self._partition_of = partition_of
         self._on_storage_error = on_storage_error
-        self.purgatory = DelayedOperationPurgatory()
+        self.purgatory = DelayedOperationPurgatory[TopicPartition]()
 
     def append_records(
         self,
@@ -49,15 +50,19 @@ class RecordAppends:
         acks: int,
         entries: Mapping[TopicPartition, bytes],
         respond: Callable[[ProduceResults], Response],
+        origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> Response | asyncio.Future[Response]:
-        """Append to the leaders here; with acks −1, wait until the ISR has it or ``timeout_ms`` has passed."""
+        """Append to the leaders here; with acks −1, wait until the ISR has it or ``timeout_ms`` has passed.
+
+        A client may not append to an internal topic.
+        """
         if acks not in _VALID_ACKS:
             refusal = ProducePartitionResult(ErrorCode.invalid_required_acks)
             return respond(dict.fromkeys(entries, refusal))
         results: ProduceResults = {}
         appended: dict[TopicPartition, LogAppendInfo] = {}
         for topic_partition, records in entries.items():
-            outcome = self._append(topic_partition, records, acks)
+            outcome = self._append(topic_partition, records, acks, origin)
             if isinstance(outcome, ProducePartitionResult):
                 results[topic_partition] = outcome
             else:
@@ -81,10 +86,13 @@ class RecordAppends:
         )
 
     def _append(
-        self, topic_partition: TopicPartition, records: bytes, acks: int
+        self, topic_partition: TopicPartition, records: bytes, acks: int, origin: AppendOrigin
     ) -> LogAppendInfo | ProducePartitionResult:
+        if origin is AppendOrigin.CLIENT and topic_partition.topic in INTERNAL_TOPICS:
+            text = f"Cannot append to internal topic {topic_partition.topic}"
+            return ProducePartitionResult(ErrorCode.invalid_topic_exception, error_message=text)
         try:
-            return self._partition_of(topic_partition).append_as_leader(records, acks)
+            return self._partition_of(topic_partition).append_as_leader(records, acks, origin)
         except ReplicaError as error:
             return ProducePartitionResult(error.code, error_message=str(error))
         except KafkaStorageError as error:

@@ -9,17 +9,19 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from kio.schema.errors import ErrorCode
+
 from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.cluster.partition import Partition
 from nemesis.reference.cluster.record_deletion import delete_records_on_leader
+from nemesis.reference.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.log.errors import KafkaStorageError, LogError
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.model import INTERNAL_TOPICS, TopicPartition
 from nemesis.reference.server.delayed_delete_records import (
     DelayedDeleteRecords,
     DeleteRecordsPartitionResult,
     DeleteRecordsResults,
 )
-from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
 
 Response = TypeVar("Response")
 
@@ -37,7 +39,7 @@ class RecordDeletions:
         self._partition_of = partition_of
         self._is_alive = is_alive
         self._on_storage_error = on_storage_error
-        self.purgatory = DelayedOperationPurgatory()
+        self.purgatory = DelayedOperationPurgatory[TopicPartition]()
 
     def delete_records(
         self,
@@ -70,6 +72,8 @@ class RecordDeletions:
         )
 
     def _delete(self, key: TopicPartition, offset: int) -> int | DeleteRecordsPartitionResult:
+        if key.topic in INTERNAL_TOPICS:
+            return DeleteRecordsPartitionResult(ErrorCode.invalid_topic_exception)
         try:
             return delete_records_on_leader(self._partition_of(key), offset)
         except ReplicaError as error:

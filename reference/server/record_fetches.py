@@ -18,6 +18,7 @@ from kio.schema.errors import ErrorCode
 from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.cluster.partition import Partition
 from nemesis.reference.cluster.partition_reads import fetch_records
+from nemesis.reference.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.errors import KafkaStorageError, LogError
 from nemesis.reference.model import (
@@ -32,7 +33,6 @@ from nemesis.reference.server.delayed_fetch import (
     FetchResults,
     is_worth_sending,
 )
-from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.server.hosted_partitions import HostedPartitions
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.replica_selector import preferred_read_replica
@@ -56,7 +56,7 @@ class RecordFetches:
         self._hosted = hosted
         self._metadata_cache = metadata_cache
         self._note_storage_error = note_storage_error
-        self.purgatory = DelayedOperationPurgatory()
+        self.purgatory = DelayedOperationPurgatory[TopicPartition]()
 
     def fetch(
         self,

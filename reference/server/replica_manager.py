@@ -23,6 +23,7 @@ from kio.schema.errors import ErrorCode
 
 from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.cluster.local_replica import trace_log_loaded
+from nemesis.reference.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.errors import KafkaStorageError, LogError
 from nemesis.reference.log.log_directory import can_be_future
@@ -42,7 +43,7 @@ from nemesis.reference.server.control_traces import (
     trace_roles_answered,
     trace_stops_answered,
 )
-from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
+from nemesis.reference.server.coordinator_roles import RoleListener
 from nemesis.reference.server.hosted_partitions import HostedPartitions
 from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.server.metadata_cache import MetadataCache
@@ -132,8 +133,15 @@ class ReplicaManager:
             is_alive=metadata_cache.has_alive_broker,
             on_storage_error=self.storage_failures.handle,
         )
-        self.delayed_elections = DelayedOperationPurgatory()
+        self._role_listeners: list[RoleListener] = []
+        self.delayed_elections = DelayedOperationPurgatory[TopicPartition]()
         """ElectLeaders requests that wait for an UpdateMetadata."""
+
+    def add_role_listener(self, listener: RoleListener) -> None:
+        """Let it know of every change of roles from now on."""
+        self._role_listeners.append(listener)
+        self._roles.role_listeners.append(listener)
+        self.storage_failures.role_listeners.append(listener)
 
     def _handle_storage_error(
         self, topic_partition: TopicPartition, error: KafkaStorageError
@@ -276,7 +284,9 @@ class ReplicaManager:
         error = self._admit("UpdateMetadata", controller_id, controller_epoch, broker_epoch)
         if error is ErrorCode.none:
             before = self._metadata_cache.snapshot.topics
-            self._metadata_cache.update(controller_id, controller_epoch, live_brokers, partitions)
+            deleted = self._metadata_cache.update(
+                controller_id, controller_epoch, live_brokers, partitions
+            )
             trace_metadata(
                 self._tracer,
                 (controller_id, controller_epoch),
@@ -285,6 +295,8 @@ class ReplicaManager:
                 before,
                 self._metadata_cache.snapshot.topics,
             )
+            for listener in self._role_listeners if deleted else ():
+                listener.on_partitions_deleted(deleted)
             for state in partitions:
                 self.delayed_elections.check_and_complete(state.topic_partition)
         return error

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from uuid import UUID
 
@@ -31,6 +31,7 @@ from nemesis.reference.model import (
     TopicPartition,
 )
 from nemesis.reference.server.alter_partition_manager import AlterPartitionManager
+from nemesis.reference.server.coordinator_roles import RoleListener
 from nemesis.reference.server.hosted_partitions import HostedPartitions
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.partition_fetch_state import PartitionFetchState
@@ -73,6 +74,8 @@ class ReplicaRoles:
         self._fetching = fetching
         self._on_storage_error = on_storage_error
         self._on_progress = on_progress
+        self.role_listeners: list[RoleListener] = []
+        """These learn of each change of roles, as its last step."""
         self._removed: dict[tuple[UUID, int], int] = {}
         """Topic id and partition of replicas that were taken away → the leader epoch in which they were."""
         self._named_in: dict[TopicPartition, int] = {}
@@ -110,7 +113,28 @@ class ReplicaRoles:
                 self._named_in[topic_partition] = max(broker_epoch, named_in)
         self._maybe_add_log_dir_fetchers(answers)
         self._fetching.shutdown_idle_threads()
+        self._announce(to_lead, to_follow)
         return answers
+
+    def _announce(
+        self,
+        to_lead: Mapping[TopicPartition, LeaderAndIsrPartitionState],
+        to_follow: Mapping[TopicPartition, LeaderAndIsrPartitionState],
+    ) -> None:
+        """Let the listeners know which partitions have taken which role."""
+        for listener in self.role_listeners:
+            listener.on_leadership_change(self._in_role(to_lead), self._in_role(to_follow))
+
+    def _in_role(
+        self, states: Mapping[TopicPartition, LeaderAndIsrPartitionState]
+    ) -> list[Partition]:
+        """Return the partitions that are in the leader epoch of their state; the others have refused it."""
+        hosted = self._hosted.partitions
+        return [
+            hosted[key]
+            for key, state in states.items()
+            if key in hosted and hosted[key].leader_epoch == state.leader_and_isr.leader_epoch
+        ]
 
     def _maybe_add_log_dir_fetchers(self, answers: _Answers) -> None:
         """Go on with moves between log directories: those of an earlier life, and those that an epoch ended."""
@@ -209,6 +233,7 @@ class ReplicaRoles:
             self._fetching.stop(topic_partition)
             self._delete(topic_partition, hosted.topic_id)
             self._on_progress(topic_partition)
+            self._announce_gone(topic_partition, None)
 
     def _refusal(self, state: LeaderAndIsrPartitionState) -> ErrorCode | None:
         topic_partition = state.topic_partition
@@ -263,10 +288,17 @@ class ReplicaRoles:
                 return ErrorCode.kafka_storage_error
             if topic_id is not None and state.leader_epoch >= 0:
                 self._removed[topic_id, topic_partition.partition] = state.leader_epoch
+            self._announce_gone(
+                topic_partition, state.leader_epoch if state.leader_epoch >= 0 else None
+            )
         else:
             self._trace_stopped(topic_partition, topic_id, "stop")
         self._on_progress(topic_partition)
         return ErrorCode.none
+
+    def _announce_gone(self, topic_partition: TopicPartition, leader_epoch: int | None) -> None:
+        for listener in self.role_listeners:
+            listener.on_replica_gone(topic_partition, leader_epoch)
 
     def _delete(self, topic_partition: TopicPartition, topic_id: UUID | None) -> bool:
         """Delete a replica and its log; return whether the disk did it."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.log.log_manager import LogManager
 from nemesis.reference.model import TopicPartition
+from nemesis.reference.server.coordinator_roles import RoleListener
 from nemesis.reference.server.hosted_partitions import HostedPartitions
 from nemesis.reference.server.replica_fetching import ReplicaFetching
 from nemesis.reference.trace import Kind, Tracer
@@ -38,6 +39,8 @@ class StorageFailures:
         self._log_manager = log_manager
         self._fetching = fetching
         self._on_log_dir_failure = on_log_dir_failure
+        self.role_listeners: list[RoleListener] = []
+        """These learn of each replica that goes offline."""
         self.all_log_dirs_failed = asyncio.Event()
         """Set when no log directory is left: the broker has to halt."""
         self._failed: set[str] = set()
@@ -62,6 +65,8 @@ class StorageFailures:
         partition = self._hosted.partitions.pop(topic_partition, None)
         if partition is not None:
             partition.delete()
+            for listener in self.role_listeners:
+                listener.on_replica_gone(topic_partition, partition.leader_epoch)
 
     def note(self, error: KafkaStorageError) -> None:
         """Take the log directory offline if its medium failed, once the running callback is done."""

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from nemesis.reference.protocol.record_batch import iter_batches
-from tests.e2e.confluent_messages import records as without_group_error
+from tests.e2e.confluent_messages import records as without_error
 from tests.e2e.local_cluster import LocalCluster, running
 
 pytestmark = pytest.mark.e2e
@@ -62,7 +62,7 @@ class Cluster(LocalCluster):
                 assert time.monotonic() < deadline, (
                     f"{topic} is read up to {records[-1:]}, not {end}"
                 )
-                for message in without_group_error(consumer.consume(1000, timeout=0.2)):
+                for message in without_error(consumer.consume(1000, timeout=0.2)):
                     value = message.value()
                     text = None if value is None else value.decode()
                     records.append((message.offset(), message.key().decode(), text))

@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from nemesis.reference.protocol.record_batch import iter_batches
-from tests.e2e.confluent_messages import records as without_group_error
+from tests.e2e.confluent_messages import records as without_error
 from tests.e2e.local_cluster import LocalCluster, running
 
 pytestmark = pytest.mark.e2e
@@ -126,7 +126,7 @@ def confluent_consume(cluster: Cluster, topic: str, count: int) -> list[Message]
         messages: list[Message] = []
         deadline = time.monotonic() + DEADLINE_S
         while len(messages) < count and time.monotonic() < deadline:
-            for message in without_group_error(consumer.consume(count, timeout=1.0)):
+            for message in without_error(consumer.consume(count, timeout=1.0)):
                 headers = {name: value.decode() for name, value in message.headers() or []}
                 messages.append((message.key().decode(), message.value().decode(), headers))
         return messages

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from nemesis.reference.protocol.record_batch import iter_batches
-from tests.e2e.confluent_messages import records as without_group_error
+from tests.e2e.confluent_messages import records as without_error
 from tests.e2e.local_cluster import LocalCluster, running
 
 MISSING = "a client of the dev extra is missing: run .ci/install --tests"
@@ -71,7 +71,7 @@ def read(cluster: LocalCluster, count: int) -> list[bytes]:
         while len(values) < count:
             messages = consumer.consume(1, timeout=DEADLINE_S)
             assert messages
-            for message in without_group_error(messages):
+            for message in without_error(messages):
                 value = message.value()
                 assert value is not None
                 values.append(value)

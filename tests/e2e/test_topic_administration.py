@@ -13,7 +13,7 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from nemesis.runtimes.local import LocalRuntime
-from tests.e2e.confluent_messages import records as without_group_error
+from tests.e2e.confluent_messages import records as without_error
 from tests.e2e.local_cluster import LocalCluster, running
 
 pytestmark = pytest.mark.e2e
@@ -84,7 +84,7 @@ class Cluster(LocalCluster):
             values: list[str] = []
             deadline = time.monotonic() + DEADLINE_S
             while len(values) < count and time.monotonic() < deadline:
-                messages = without_group_error(consumer.consume(count, timeout=1.0))
+                messages = without_error(consumer.consume(count, timeout=1.0))
                 values.extend(message.value().decode() for message in messages)
             return values
         finally:

@@ -3,7 +3,10 @@
 * ``produce``        Produce; ``current_leaders``   what it and Fetch say of who leads now
 * ``fetch``          Fetch
 * ``offsets``        ListOffsets, OffsetForLeaderEpoch
-* ``metadata``       ApiVersions, Metadata, DescribeCluster, FindCoordinator
+* ``metadata``       ApiVersions, Metadata, DescribeCluster
+* ``coordinators``   FindCoordinator
+* ``groups``         JoinGroup, SyncGroup, Heartbeat, LeaveGroup, DescribeGroups, ListGroups, DeleteGroups
+* ``group_offsets``  OffsetCommit, OffsetFetch, OffsetDelete
 * ``control``        LeaderAndIsr, StopReplica, UpdateMetadata: what the controller tells
 * ``alter_partitions``   AlterPartition
 * ``producers``      InitProducerId; ``producer_id_blocks``   AllocateProducerIds

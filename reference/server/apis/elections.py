@@ -20,11 +20,11 @@ from nemesis.reference.controller.controller_events import (
     ReplicaLeaderElection,
 )
 from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.model import UNKNOWN_BROKER_EPOCH, ApiError, TopicPartition
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
 from nemesis.reference.server.delayed_elect_leader import DelayedElectLeader
-from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.server.metadata_cache import MetadataCache
 
 Results = Mapping[TopicPartition, ApiError]
@@ -37,7 +37,7 @@ class ElectionApis:
         self,
         controller: KafkaController,
         metadata_cache: MetadataCache,
-        purgatory: DelayedOperationPurgatory,
+        purgatory: DelayedOperationPurgatory[TopicPartition],
     ) -> None:
         self._controller = controller
         self._metadata_cache = metadata_cache

@@ -1,4 +1,4 @@
-"""ApiVersions, Metadata, DescribeCluster and FindCoordinator: what a client asks before it does anything.
+"""ApiVersions, Metadata and DescribeCluster: what a client asks before it does anything.
 
 Metadata answers from one snapshot of the MetadataCache. "All topics" is an empty list in version 0 and
 null later, where an empty list means none. Version 12 may ask by topic id alone. A topic that is asked for by a name
@@ -12,7 +12,12 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from nemesis.reference.model import PLAINTEXT, BrokerEndPoint, UpdateMetadataPartitionState
+from nemesis.reference.model import (
+    INTERNAL_TOPICS,
+    PLAINTEXT,
+    BrokerEndPoint,
+    UpdateMetadataPartitionState,
+)
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.protocol.versions import OFFERED
 from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
@@ -21,8 +26,6 @@ from nemesis.reference.server.kafka_request_handler import Later
 from nemesis.reference.server.metadata_cache import MetadataCache, MetadataSnapshot
 
 _NONE = -1
-_GROUP, _TRANSACTION = 0, 1
-"""Key types of FindCoordinator."""
 _BROKERS, _CONTROLLERS = 1, 2
 _ENDPOINT_ERRORS = {
     _BROKERS: ErrorCode.none,
@@ -135,34 +138,6 @@ class MetadataApis:
         nodes = [broker.node(listener_name) for broker in self._metadata_cache.alive_brokers()]
         return [node for node in nodes if node is not None]
 
-    def handle_find_coordinator(self, message: Any) -> Any:
-        """Refuse: there are no groups or transactions.
-
-        The error has to end the client's wait. Clients try again for as long as they may after
-        COORDINATOR_NOT_AVAILABLE, and some after any error but a refused authorization.
-        """
-        response = response_of(message)
-        is_transaction = getattr(message, "key_type", _GROUP) == _TRANSACTION
-        refused = {
-            "node_id": _NONE,
-            "host": "",
-            "port": _NONE,
-            "error_code": ErrorCode.transactional_id_authorization_failed
-            if is_transaction
-            else ErrorCode.group_authorization_failed,
-            "error_message": "transactions are not built"
-            if is_transaction
-            else "groups are not built",
-        }
-        if "coordinators" not in response.__dataclass_fields__:
-            return build(response, throttle_time=NO_THROTTLE, **refused)
-        coordinators = ({**refused, "key": key} for key in message.coordinator_keys)
-        return build(
-            response,
-            throttle_time=NO_THROTTLE,
-            coordinators=build_items(response, "coordinators", coordinators),
-        )
-
 
 def _asked_topics(
     message: Any,
@@ -208,7 +183,7 @@ def _topic(
         error_code=unknown if partitions is None else ErrorCode.none,
         name=name,
         topic_id=snapshot.topic_ids.get(name),
-        is_internal=False,
+        is_internal=name in INTERNAL_TOPICS,
         partitions=build_items(
             topic_class,
             "partitions",

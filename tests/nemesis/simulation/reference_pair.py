@@ -39,7 +39,7 @@ class Answers:
     def __init__(self, events: Events) -> None:
         self._events = events
 
-    async def handle(self, request: Request, _listener_name: str) -> Any:
+    async def handle(self, request: Request, _listener_name: str, _client_host: str) -> Any:
         self._events.note(f"server handles {request.correlation_id}")
         await asyncio.sleep(0.002)
         return unsupported_api_versions()

@@ -56,7 +56,7 @@ class Handler:
     def waits(self, request: Request) -> bool:
         return request.api_key == ApiKey.METADATA
 
-    def handle(self, request: Request, listener_name: str) -> Any:
+    def handle(self, request: Request, listener_name: str, _client_host: str) -> Any:
         self.listeners.append(listener_name)
         if request.api_key == ApiKey.UPDATE_METADATA:
             return UpdateMetadataResponse(error_code=ErrorCode.none)

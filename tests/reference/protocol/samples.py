@@ -34,6 +34,7 @@ def sample_value(shape: FieldShape) -> Any:
             "records": b"records",
             "error_code": ErrorCode.none,
             "timedelta_i32": datetime.timedelta(milliseconds=7),
+            "timedelta_i64": datetime.timedelta(milliseconds=2**40),
             "datetime_i64": datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
             "uuid": uuid.UUID(int=7),
         }.get(shape.kafka_type or "", 3)

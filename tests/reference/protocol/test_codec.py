@@ -83,6 +83,7 @@ def values(shape: FieldShape) -> st.SearchStrategy[Any]:
             "records": st.binary(max_size=200),
             "error_code": st.sampled_from(ErrorCode),
             "timedelta_i32": st.integers(-(2**31), 2**31 - 1).map(MILLISECOND.__mul__),
+            "timedelta_i64": st.integers(-(2**40), 2**40).map(MILLISECOND.__mul__),
             "datetime_i64": st.integers(0, 2**40).map(lambda ms: EPOCH + ms * MILLISECOND),
             "uuid": st.uuids(allow_nil=False),
         }[kafka_type]

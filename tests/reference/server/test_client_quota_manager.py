@@ -86,7 +86,7 @@ class Always(QuotaManagers):
 class Answers:
     """Answers at once."""
 
-    def handle(self, request: Request, _listener_name: str) -> Any:
+    def handle(self, request: Request, _listener_name: str, _client_host: str) -> Any:
         return response_to(request.message)
 
     def waits(self, _request: Request) -> bool:

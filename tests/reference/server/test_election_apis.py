@@ -18,6 +18,7 @@ from nemesis.reference.controller.controller_events import (
     ElectionType,
     ReplicaLeaderElection,
 )
+from nemesis.reference.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.model import ApiError, TopicPartition, UpdateMetadataPartitionState
 from nemesis.reference.protocol.codec import (
     SIZE_BYTES,
@@ -29,7 +30,6 @@ from nemesis.reference.protocol.codec import (
 from nemesis.reference.protocol.schema import build, build_items
 from nemesis.reference.protocol.versions import OFFERED, ApiKey, is_offered
 from nemesis.reference.server.apis.elections import ElectionApis
-from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.server.metadata_cache import MetadataCache
 from tests.reference.virtual_time import run
 
@@ -58,7 +58,7 @@ class Broker:
     def __init__(self, answer: Any) -> None:
         self.controller = Controller(answer)
         self.cache = MetadataCache(1)
-        self.purgatory = DelayedOperationPurgatory()
+        self.purgatory = DelayedOperationPurgatory[TopicPartition]()
         self.apis = ElectionApis(self.controller, self.cache, self.purgatory)  # type: ignore[arg-type]
         for topic_partition in (T0, T1, U0):
             self.learn(topic_partition, leader=1, leader_epoch=0)

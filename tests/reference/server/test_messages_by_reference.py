@@ -15,6 +15,7 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
 from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
+from kio.schema.errors import ErrorCode
 from kio.schema.init_producer_id.v5.request import InitProducerIdRequest
 from kio.static.primitive import i8
 
@@ -34,6 +35,7 @@ from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.kafka.timeouts import milliseconds
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer
+from tests.reference.coordinator import group_requests
 from tests.reference.free_port import HOST, free_port
 
 BROKERS = (1, 2, 3)
@@ -148,7 +150,11 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
                 tmp_path / str(broker_id),
                 broker_id,
                 listeners=f"PLAINTEXT://{HOST}:{port}",
-                **{"replica.fetch.wait.max.ms": 20},
+                **{
+                    "replica.fetch.wait.max.ms": 20,
+                    "group.initial.rebalance.delay.ms": 0,
+                    "offsets.topic.num.partitions": 2,
+                },
             ),
             disk=RealDisk(),
             zookeeper=KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None),
@@ -223,6 +229,7 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             await attempt(delete_records)
             await attempt(reassign)
             await attempt(partial(move_to_where_it_is, client, leader))
+            await live_in_a_group(codec, [(HOST, port) for port in ports.values()])
             await administer(client)
             await ask_what_clients_of_ours_do_not(codec, ports[client.metadata.controller_id])
         finally:
@@ -233,7 +240,7 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
     asyncio.run(asyncio.wait_for(test(), 30))
 
     assert codec.differences == set()
-    seldom = {ApiKey.STOP_REPLICA, ApiKey.FIND_COORDINATOR, ApiKey.OFFSET_FOR_LEADER_EPOCH}
+    seldom = {ApiKey.STOP_REPLICA, ApiKey.OFFSET_FOR_LEADER_EPOCH}
     assert codec.requests >= set(ApiKey) - seldom
     assert codec.responses >= set(ApiKey) - seldom
 
@@ -246,6 +253,40 @@ async def administer(client: KafkaAdmin) -> None:
     await client.create_partitions(TOPIC, count=3, timeout_s=4)
     assert (TOPIC, 0) in await client.log_dirs(client.metadata.brokers[BROKERS[0]], timeout_s=4)
     await client.delete_topic(TOPIC, timeout_s=4)
+
+
+async def live_in_a_group(codec: ComparingCodec, addresses: list[tuple[str, int]]) -> None:
+    """Every request about groups, until the group is deleted."""
+    connection = BrokerConnection(
+        client_id="c", source_address=None, max_response_bytes=99_999, codec=codec
+    )
+
+    async def ask(address: tuple[str, int] | None, request: Any) -> Any:
+        try:
+            return await connection.send(*(address or addresses[0]), request, timeout_s=5)
+        except NetworkError:
+            return None
+
+    client = group_requests.GroupClient("g", ask)
+    joined = await client.join()
+    assert (await client.sync(joined)).assignment == joined.member_id.encode()
+    assert await client.heartbeat(joined) is ErrorCode.none
+    assert await client.commit(TOPIC, 7, joined) is ErrorCode.none
+    assert await client.committed(TOPIC) == 7
+    latest = group_requests.latest
+    for request in (
+        build(latest(ApiKey.LIST_GROUPS), states_filter=(), types_filter=()),
+        build(
+            latest(ApiKey.DESCRIBE_GROUPS),
+            groups=("g",),
+            include_authorized_operations=False,
+        ),
+        group_requests.leave_group("g", joined),
+        group_requests.offset_delete("g", TOPIC),
+        build(latest(ApiKey.DELETE_GROUPS), groups_names=("g",)),
+    ):
+        await client.send(request, lambda response: getattr(response, "error_code", ErrorCode.none))
+    await connection.close()
 
 
 async def ask_what_clients_of_ours_do_not(codec: ComparingCodec, port: int) -> None:

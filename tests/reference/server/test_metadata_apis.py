@@ -1,4 +1,4 @@
-"""Metadata, ApiVersions and FindCoordinator, in the versions where their meaning changes."""
+"""Metadata and ApiVersions, in the versions where their meaning changes."""
 
 from __future__ import annotations
 
@@ -210,26 +210,3 @@ def test_api_versions_lists_what_is_offered(version: int) -> None:
     assert {a.api_key: (a.min_version, a.max_version) for a in response.api_keys} == {
         int(key): (versions.lowest, versions.highest) for key, versions in OFFERED.items()
     }
-
-
-@pytest.mark.parametrize(
-    ("key_type", "error"),
-    [
-        (0, ErrorCode.group_authorization_failed),
-        (1, ErrorCode.transactional_id_authorization_failed),
-    ],
-)
-@pytest.mark.parametrize("version", range(OFFERED[ApiKey.FIND_COORDINATOR].highest + 1))
-def test_there_is_no_coordinator_yet(version: int, key_type: int, error: ErrorCode) -> None:
-    request = build(
-        load_request_schema(ApiKey.FIND_COORDINATOR, version),
-        key="g",
-        key_type=key_type,
-        coordinator_keys=("g",),
-    )
-
-    response = apis().handle_find_coordinator(request)
-
-    answer = response if version < 4 else response.coordinators[0]
-    assert answer.error_code is (error if version > 0 else ErrorCode.group_authorization_failed)
-    encode_response(response, correlation_id=1)

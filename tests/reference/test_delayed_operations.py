@@ -6,15 +6,15 @@ import asyncio
 
 import pytest
 
+from nemesis.reference.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.model import TopicPartition
-from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
 from tests.reference.virtual_time import run
 
 A, B, C = (TopicPartition("t", number) for number in range(3))
 
 
 class RecordedCompletion:
-    """Complete once it was told of ``last``; answers with all that it was told of."""
+    """Complete once ``last`` has changed; answers with all keys that have."""
 
     def __init__(self, last: TopicPartition) -> None:
         self.last = last
@@ -28,13 +28,15 @@ class RecordedCompletion:
         return self.keys
 
 
-def watch(purgatory: DelayedOperationPurgatory, last: TopicPartition) -> asyncio.Future[int]:
+def watch(
+    purgatory: DelayedOperationPurgatory[TopicPartition], last: TopicPartition
+) -> asyncio.Future[int]:
     return purgatory.watch(RecordedCompletion(last), [A, B], timeout_s=1, respond=len)
 
 
 def test_it_completes_in_the_step_of_the_progress_and_is_forgotten() -> None:
     async def main() -> None:
-        purgatory = DelayedOperationPurgatory()
+        purgatory = DelayedOperationPurgatory[TopicPartition]()
         first, second = watch(purgatory, A), watch(purgatory, B)
         purgatory.check_and_complete(C)
         assert len(purgatory) == 4
@@ -48,7 +50,7 @@ def test_it_completes_in_the_step_of_the_progress_and_is_forgotten() -> None:
 
 def test_it_answers_when_its_time_is_up() -> None:
     async def main() -> None:
-        purgatory = DelayedOperationPurgatory()
+        purgatory = DelayedOperationPurgatory[TopicPartition]()
         assert await watch(purgatory, B) == 0
         assert asyncio.get_running_loop().time() == pytest.approx(1)
         assert len(purgatory) == 0
@@ -58,7 +60,7 @@ def test_it_answers_when_its_time_is_up() -> None:
 
 def test_who_gives_up_is_forgotten() -> None:
     async def main() -> None:
-        purgatory = DelayedOperationPurgatory()
+        purgatory = DelayedOperationPurgatory[TopicPartition]()
         future = watch(purgatory, A)
         assert future.cancel()
         assert not future.cancel()
@@ -72,7 +74,7 @@ def test_a_failure_is_told_to_who_waits_not_to_who_made_the_progress() -> None:
         raise ZeroDivisionError
 
     async def main() -> None:
-        purgatory = DelayedOperationPurgatory()
+        purgatory = DelayedOperationPurgatory[TopicPartition]()
         failing = purgatory.watch(RecordedCompletion(A), [A], timeout_s=1, respond=fail)
         well = watch(purgatory, A)
         purgatory.check_and_complete(A)

@@ -1,0 +1,1 @@
+"""Coordinators: what a broker does for clients that work together. ``group`` has the consumer groups."""

@@ -1,0 +1,25 @@
+"""Which partition of the offsets topic has a group: by Java's hash code of its id.
+
+Source: java.lang.String.hashCode, org.apache.kafka.common.utils.Utils.abs.
+"""
+
+from __future__ import annotations
+
+from struct import iter_unpack
+
+_INT_VALUES = 1 << 32
+_MIN_INT = -(1 << 31)
+
+
+def string_hash_code(text: str) -> int:
+    """Java's ``String.hashCode``: a polynomial of the UTF-16 code units, as a signed 32-bit number."""
+    value = 0
+    for (unit,) in iter_unpack(">H", text.encode("utf-16-be", "surrogatepass")):
+        value = (31 * value + unit) % _INT_VALUES
+    return value - _INT_VALUES if value > -_MIN_INT - 1 else value
+
+
+def partition_for(group_id: str, partition_count: int) -> int:
+    """Return the offsets partition of a group. The smallest hash code has no absolute value and counts as 0."""
+    code = string_hash_code(group_id)
+    return (0 if code == _MIN_INT else abs(code)) % partition_count

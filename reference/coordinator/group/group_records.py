@@ -1,0 +1,315 @@
+"""The records of the offsets topic: keys and values as Kafka 3.9 writes them, and all versions that it reads.
+
+A key or value begins with its version (int16). Strings have a length (int16), bytes and arrays have one of four bytes;
+−1 is null. Version 4 of the values is compact: lengths are varints of one more, 0 is null, and tagged fields follow.
+
+    key 0, 1    offset commit: group, topic, partition int32
+    key 2       group metadata: group
+    value of an offset commit, written in version 3, or in version 1 where it has an expire timestamp
+                offset int64 | leader epoch int32 (3+) | metadata | commit timestamp int64 | expire timestamp int64 (1)
+    value of a group's metadata, written in version 3
+                protocol type | generation int32 | protocol? | leader? | current state timestamp int64 (2+)
+                | members: member id | instance id? (3+) | client id | client host | rebalance time-out int32 (1+)
+                  | session time-out int32 | subscription bytes | assignment bytes
+
+Source: OffsetCommitKey, OffsetCommitValue, GroupMetadataKey, GroupMetadataValue (JSON schemas), and
+kafka.coordinator.group.GroupMetadataManager of Kafka 3.9. kio has no classes for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from struct import Struct, error
+from typing import Final, NamedTuple, TypeVar
+
+from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.protocol.decoding import read_unsigned_varint
+from nemesis.reference.protocol.errors import ProtocolError
+from nemesis.reference.protocol.record_batch import CorruptRecordError
+
+_OFFSET_KEY_VERSION: Final = 1
+_GROUP_KEY_VERSION: Final = 2
+_OFFSET_VALUE_VERSION: Final = 3
+_EXPIRING_OFFSET_VALUE_VERSION: Final = 1
+_GROUP_VALUE_VERSION: Final = 3
+_FIRST_COMPACT_VERSION: Final = 4
+_NO_TIMESTAMP: Final = -1
+_NO_EPOCH: Final = -1
+
+_INT16: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_INT64: Final = Struct(">q")
+
+Item = TypeVar("Item")
+
+
+class OffsetKey(NamedTuple):
+    """A record that holds the committed offset of a partition."""
+
+    group_id: str
+    topic_partition: TopicPartition
+
+
+class GroupKey(NamedTuple):
+    """A record that holds the members of a group."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMember:
+    """A member as a record holds it; time-outs in ms."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGroup:
+    """A group as a record holds it."""
+
+    protocol_type: str
+    generation_id: int
+    protocol_name: str | None
+    leader_id: str | None
+    current_state_timestamp: int | None
+    """In ms since 1970; None in records of Kafka before 2.1."""
+    members: tuple[StoredMember, ...]
+
+
+def offset_key(group_id: str, topic_partition: TopicPartition) -> bytes:
+    return b"".join(
+        (
+            _INT16.pack(_OFFSET_KEY_VERSION),
+            _string(group_id),
+            _string(topic_partition.topic),
+            _INT32.pack(topic_partition.partition),
+        )
+    )
+
+
+def group_key(group_id: str) -> bytes:
+    return _INT16.pack(_GROUP_KEY_VERSION) + _string(group_id)
+
+
+def read_key(key: bytes) -> OffsetKey | GroupKey | None:
+    """Return what a record is about; None for a key of a version that Kafka 3.9 does not know either.
+
+    Raises CorruptRecordError.
+    """
+    reader = _Reader(key)
+    version = reader.number(_INT16)
+    if 0 <= version <= _OFFSET_KEY_VERSION:
+        group_id = reader.text()
+        return OffsetKey(group_id, TopicPartition(reader.text(), reader.number(_INT32)))
+    if version == _GROUP_KEY_VERSION:
+        return GroupKey(reader.text())
+    return None
+
+
+def offset_value(offset: OffsetAndMetadata) -> bytes:
+    if offset.expire_timestamp is not None:
+        return b"".join(
+            (
+                _INT16.pack(_EXPIRING_OFFSET_VALUE_VERSION),
+                _INT64.pack(offset.offset),
+                _string(offset.metadata),
+                _INT64.pack(offset.commit_timestamp),
+                _INT64.pack(offset.expire_timestamp),
+            )
+        )
+    return b"".join(
+        (
+            _INT16.pack(_OFFSET_VALUE_VERSION),
+            _INT64.pack(offset.offset),
+            _INT32.pack(offset.leader_epoch),
+            _string(offset.metadata),
+            _INT64.pack(offset.commit_timestamp),
+        )
+    )
+
+
+def read_offset_value(value: bytes) -> OffsetAndMetadata:
+    """Raises CorruptRecordError, also for a version that Kafka 3.9 does not know."""
+    reader = _Reader(value)
+    version = reader.version(_FIRST_COMPACT_VERSION)
+    offset = reader.number(_INT64)
+    leader_epoch = reader.number(_INT32) if version >= _OFFSET_VALUE_VERSION else _NO_EPOCH
+    metadata = reader.text()
+    commit_timestamp = reader.number(_INT64)
+    expires = version == _EXPIRING_OFFSET_VALUE_VERSION
+    expire_timestamp = reader.number(_INT64) if expires else _NO_TIMESTAMP
+    return OffsetAndMetadata(
+        offset, leader_epoch, metadata, commit_timestamp, _time_or_none(expire_timestamp)
+    )
+
+
+def group_value(group: StoredGroup) -> bytes:
+    state_timestamp = group.current_state_timestamp
+    return b"".join(
+        (
+            _INT16.pack(_GROUP_VALUE_VERSION),
+            _string(group.protocol_type),
+            _INT32.pack(group.generation_id),
+            _string(group.protocol_name),
+            _string(group.leader_id),
+            _INT64.pack(_NO_TIMESTAMP if state_timestamp is None else state_timestamp),
+            _INT32.pack(len(group.members)),
+            *map(_member, group.members),
+        )
+    )
+
+
+def read_group_value(value: bytes) -> StoredGroup:
+    """Raises CorruptRecordError, also for a version that Kafka 3.9 does not know."""
+    reader = _Reader(value)
+    version = reader.version(_FIRST_COMPACT_VERSION)
+    protocol_type = reader.text()
+    generation_id = reader.number(_INT32)
+    protocol_name, leader_id = reader.nullable_text(), reader.nullable_text()
+    state_timestamp = reader.number(_INT64) if version >= 2 else _NO_TIMESTAMP
+    members = reader.array(lambda: _read_member(reader, version))
+    return StoredGroup(
+        protocol_type,
+        generation_id,
+        protocol_name,
+        leader_id,
+        _time_or_none(state_timestamp),
+        members,
+    )
+
+
+def _member(member: StoredMember) -> bytes:
+    return b"".join(
+        (
+            _string(member.member_id),
+            _string(member.group_instance_id),
+            _string(member.client_id),
+            _string(member.client_host),
+            _INT32.pack(member.rebalance_timeout_ms),
+            _INT32.pack(member.session_timeout_ms),
+            _bytes(member.subscription),
+            _bytes(member.assignment),
+        )
+    )
+
+
+def _read_member(reader: _Reader, version: int) -> StoredMember:
+    member_id = reader.text()
+    instance_id = reader.nullable_text() if version >= _GROUP_VALUE_VERSION else None
+    client_id, client_host = reader.text(), reader.text()
+    rebalance_timeout_ms = reader.number(_INT32) if version >= 1 else None
+    session_timeout_ms = reader.number(_INT32)
+    subscription, assignment = reader.data(), reader.data()
+    reader.skip_tags()
+    return StoredMember(
+        member_id,
+        instance_id,
+        client_id,
+        client_host,
+        session_timeout_ms if rebalance_timeout_ms is None else rebalance_timeout_ms,
+        session_timeout_ms,
+        subscription,
+        assignment,
+    )
+
+
+def _time_or_none(timestamp: int) -> int | None:
+    return None if timestamp == _NO_TIMESTAMP else timestamp
+
+
+def _string(text: str | None) -> bytes:
+    if text is None:
+        return _INT16.pack(-1)
+    data = text.encode()
+    return _INT16.pack(len(data)) + data
+
+
+def _bytes(data: bytes) -> bytes:
+    return _INT32.pack(len(data)) + data
+
+
+class _Reader:
+    """Reads a key or value from its start. Every method raises CorruptRecordError when the bytes do not suffice."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 0
+        self._is_compact = False
+
+    def version(self, highest: int) -> int:
+        version = self.number(_INT16)
+        if not 0 <= version <= highest:
+            raise CorruptRecordError(f"a value has version {version}: expected 0 to {highest}")
+        self._is_compact = version >= _FIRST_COMPACT_VERSION
+        return version
+
+    def number(self, layout: Struct) -> int:
+        try:
+            (number,) = layout.unpack_from(self._data, self._position)
+        except error:
+            raise CorruptRecordError(f"a record ends at byte {len(self._data)}") from None
+        self._position += layout.size
+        return int(number)
+
+    def text(self) -> str:
+        text = self.nullable_text()
+        if text is None:
+            raise CorruptRecordError("null where a string must be")
+        return text
+
+    def nullable_text(self) -> str | None:
+        length = self._length(_INT16)
+        try:
+            return None if length < 0 else self._take(length).decode()
+        except UnicodeDecodeError as failure:
+            raise CorruptRecordError(f"a string is not UTF-8: {failure}") from None
+
+    def data(self) -> bytes:
+        return self._take(self._length(_INT32))
+
+    def array(self, read_item: Callable[[], Item]) -> tuple[Item, ...]:
+        return tuple(read_item() for _ in range(self._length(_INT32)))
+
+    def skip_tags(self) -> None:
+        """Skip the tagged fields at the end of a compact structure."""
+        if self._is_compact:
+            for _ in range(self._varint()):
+                self._varint()
+                self._take(self._varint())
+
+    def _length(self, layout: Struct) -> int:
+        return self._varint() - 1 if self._is_compact else self.number(layout)
+
+    def _varint(self) -> int:
+        try:
+            value, self._position = read_unsigned_varint(self._data, self._position)
+        except ProtocolError as failure:
+            raise CorruptRecordError(str(failure)) from None
+        return value
+
+    def _take(self, size: int) -> bytes:
+        end = self._position + size
+        if size < 0 or end > len(self._data):
+            raise CorruptRecordError(f"a field of {size} bytes in {len(self._data)} bytes")
+        taken = self._data[self._position : end]
+        self._position = end
+        return taken
+
+
+def tombstones(
+    group_id: str, partitions: Sequence[TopicPartition], *, with_group: bool
+) -> list[tuple[bytes, bytes | None]]:
+    """Return the records that delete committed offsets, and the group itself if ``with_group``."""
+    records: list[tuple[bytes, bytes | None]] = [
+        (offset_key(group_id, topic_partition), None) for topic_partition in partitions
+    ]
+    return [*records, (group_key(group_id), None)] if with_group else records

@@ -1,0 +1,121 @@
+"""OffsetCommit and OffsetFetch of one group.
+
+A member commits in its generation, and not while assignments are on their way. A client without membership (generation
+−1) commits in a group that has no members.
+
+Source: kafka.coordinator.group.GroupCoordinator (validateOffsetCommit, doCommitOffsets), GroupMetadataManager
+(storeOffsets, getOffsets) of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from nemesis.reference.coordinator.group.group_joins import member_error
+from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
+from nemesis.reference.coordinator.group.group_metadata_manager import GroupMetadataManager
+from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
+from nemesis.reference.coordinator.group.group_results import UNKNOWN_MEMBER_ID, OffsetFetchResult
+from nemesis.reference.coordinator.group.group_states import GroupState
+from nemesis.reference.coordinator.group.heartbeats import Heartbeats
+from nemesis.reference.model import TopicPartition
+
+CommitCallback = Callable[[Mapping[TopicPartition, ErrorCode]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommit:
+    """An OffsetCommit request of any version."""
+
+    group_id: str
+    generation_id: int
+    """−1 of a client without membership."""
+    member_id: str
+    group_instance_id: str | None
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+
+    def refused(self, error: ErrorCode) -> dict[TopicPartition, ErrorCode]:
+        return dict.fromkeys(self.offsets, error)
+
+
+class OffsetCommits:
+    """Answers go to the callback of the request, in this step or when the offsets are committed in the log."""
+
+    def __init__(
+        self, groups: GroupMetadataManager, heartbeats: Heartbeats, *, max_metadata_bytes: int
+    ) -> None:
+        self._groups = groups
+        self._heartbeats = heartbeats
+        self._max_metadata_length = max_metadata_bytes
+
+    def commit(self, group: GroupMetadata, request: OffsetCommit, callback: CommitCallback) -> None:
+        """Commit offsets of a group that is coordinated here."""
+        error = _refusal(group, request)
+        if error is not None:
+            callback(request.refused(error))
+            return
+        member = group.members.get(request.member_id)
+        if member is not None and group.state is not GroupState.EMPTY:
+            self._heartbeats.schedule_next(group, member)
+        accepted = {
+            topic_partition: offset
+            for topic_partition, offset in request.offsets.items()
+            if len(offset.metadata) <= self._max_metadata_length
+        }
+        refused = request.refused(ErrorCode.offset_metadata_too_large)
+        if not accepted:
+            callback(refused)
+            return
+        self._groups.store_offsets(
+            group, accepted, lambda outcome: callback(refused | dict.fromkeys(accepted, outcome))
+        )
+
+
+def fetch_offsets(
+    group: GroupMetadata | None,
+    partitions: Sequence[TopicPartition] | None,
+    *,
+    require_stable: bool,
+) -> dict[TopicPartition, OffsetFetchResult]:
+    """Return the committed offset of each partition, or (None) of all that have one."""
+    if group is None or group.is_dead:
+        return dict.fromkeys(partitions or (), OffsetFetchResult())
+    named = group.offsets.partitions if partitions is None else partitions
+    return {key: _fetched(group, key, require_stable=require_stable) for key in named}
+
+
+def _fetched(
+    group: GroupMetadata, topic_partition: TopicPartition, *, require_stable: bool
+) -> OffsetFetchResult:
+    if require_stable and group.offsets.is_pending(topic_partition):
+        return OffsetFetchResult(error=ErrorCode.unstable_offset_commit)
+    committed = group.offsets.get(topic_partition)
+    if committed is None:
+        return OffsetFetchResult()
+    return OffsetFetchResult(committed.offset, committed.leader_epoch, committed.metadata)
+
+
+def _refusal(group: GroupMetadata, request: OffsetCommit) -> ErrorCode | None:
+    if group.is_dead:
+        return ErrorCode.coordinator_not_available
+    is_empty = group.state is GroupState.EMPTY
+    if request.generation_id < 0 and is_empty:
+        return None
+    names_member = (
+        request.generation_id >= 0
+        or request.member_id != UNKNOWN_MEMBER_ID
+        or request.group_instance_id is not None
+    )
+    if not names_member:
+        return ErrorCode.unknown_member_id
+    error = member_error(group, request.member_id, request.group_instance_id)
+    if error is not None:
+        return error
+    if request.generation_id != group.generation_id:
+        return ErrorCode.illegal_generation
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        return ErrorCode.rebalance_in_progress
+    return None
