@@ -207,7 +207,7 @@ TIMES_ANSWERED: Final = Property(
     source="KIP-33, KIP-79; UnifiedLog.fetchOffsetByTimestamp.",
     check=TimesAnswered,
     decided_from=frozenset({EventSource.CLIENTS, EventSource.STORED_LOGS, EventSource.TRACES}),
-    recorded_since=6,
+    recorded_since=7,
     reason=explain.times_answered,
     breaks=breaks.TIMES_ANSWERED,
 )

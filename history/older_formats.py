@@ -1,4 +1,4 @@
-"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 and 5 only lack columns.
+"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 6 only lack columns.
 
 Until format 3 some columns meant different things in different kinds of events: ``offset`` was a duration in
 ``convergence``, ``detail`` held counts, states, settings and reasons. Format 4 gave each meaning a column of its own.
@@ -25,11 +25,14 @@ from nemesis.history.schema import SCHEMA
 
 READABLE: Final = frozenset({2, 3})
 """Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
-UNCHANGED: Final = frozenset({4, 5})
-"""Older versions whose columns mean what they mean today; they lack those of ``_NEW_IN_6``. Format 4 had neither
-``control-request-answered`` nor ``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor
+UNCHANGED: Final = frozenset({4, 5, 6})
+"""Older versions whose columns mean what they mean today; they lack those of ``_NEW_IN_7``, and before format 6 those
+of ``_NEW_IN_6``. Until format 6 only logs, segments and batches were read from the files of brokers. Format 4 had
+neither ``control-request-answered`` nor ``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor
 ``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``, answers to polls no
 ``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
+LAST_WITHOUT_COMPANIONS: Final = 6
+"""The last version that has nothing of what stands beside the batches of stored logs."""
 LAST: Final = 3
 """The last version whose raw files do not say which they are."""
 
@@ -42,18 +45,30 @@ _NEW_IN_4: Final = frozenset(
         *("phase", "check", "source", "duration_ms", "setting", "original", "part_of"),
     }
 )
-_NEW_IN_6: Final = frozenset(
+_NEW_IN_6: Final = frozenset({"high_watermark_before", "producers_end"})
+_NEW_IN_7: Final = frozenset(
     {
-        *("high_watermark_before", "producers_end", "recovery_point", "superseded_offset"),
-        *("segment_offset", "position", "max_timestamp"),
+        *("recovery_point", "superseded_offset", "segment_offset", "position", "max_timestamp"),
     }
 )
-UNCHANGED_SCHEMA: Final = pa.schema([field for field in SCHEMA if field.name not in _NEW_IN_6])
+
+
+def _columns_without(schema: pa.Schema, names: frozenset[str]) -> pa.Schema:
+    return pa.schema([field for field in schema if field.name not in names])
+
+
+SCHEMA_6: Final = _columns_without(SCHEMA, _NEW_IN_7)
+"""The columns of format 6."""
+UNCHANGED_SCHEMA: Final = _columns_without(SCHEMA_6, _NEW_IN_6)
 """The columns of formats 4 and 5."""
-OLDER_SCHEMA: Final = pa.schema(
-    [field for field in UNCHANGED_SCHEMA if field.name not in _NEW_IN_4]
-)
+OLDER_SCHEMA: Final = _columns_without(UNCHANGED_SCHEMA, _NEW_IN_4)
 """The columns of format 3."""
+
+
+def unchanged_schema(version: int) -> pa.Schema:
+    """Return the columns of one of ``UNCHANGED``."""
+    return SCHEMA_6 if version == LAST_WITHOUT_COMPANIONS else UNCHANGED_SCHEMA
+
 
 _OPERATIONS: Final = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
 _BATCH: Final = re.compile(r"producer (-?\d+), epoch (-?\d+), sequence (-?\d+)")

@@ -20,8 +20,8 @@ from nemesis.history.older_formats import (
     OLDER_SCHEMA,
     READABLE,
     UNCHANGED,
-    UNCHANGED_SCHEMA,
     completed,
+    unchanged_schema,
     upgraded,
 )
 from nemesis.history.remote import RemotePath, unreadable
@@ -112,5 +112,5 @@ def _as_todays(group: StoredRowGroup, version: int) -> RowGroup:
 def _is_of(schema: pa.Schema, version: int) -> bool:
     """Whether these are the columns of a version's files; an older one may lack some of the last older one."""
     if version not in READABLE:
-        return bool(schema.equals(UNCHANGED_SCHEMA if version in UNCHANGED else SCHEMA))
+        return bool(schema.equals(unchanged_schema(version) if version in UNCHANGED else SCHEMA))
     return all(field in OLDER_SCHEMA for field in schema) and set(schema.names) >= REQUIRED

@@ -171,7 +171,7 @@ CHECKPOINTS_KEPT: Final = Property(
             EventSource.STORED_LOGS,
         }
     ),
-    recorded_since=6,
+    recorded_since=7,
     reason=explain.checkpoints_kept,
     breaks=breaks.CHECKPOINTS_KEPT,
 )

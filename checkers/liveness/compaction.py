@@ -114,7 +114,7 @@ COMPACTION_RUNS: Final = Property(
             EventSource.STORED_LOGS,
         }
     ),
-    recorded_since=6,
+    recorded_since=7,
     reason=explain.compaction_runs,
     breaks=breaks.COMPACTION_RUNS,
 )

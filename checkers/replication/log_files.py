@@ -421,7 +421,7 @@ LOG_FILES_AGREE: Final = Property(
     check=LogFiles,
     decided_from=frozenset({EventSource.STORED_LOGS}),
     completed_by=frozenset({EventSource.FAULTS}),
-    recorded_since=6,
+    recorded_since=7,
     reason=explain.log_files_agree,
     breaks=breaks.LOG_FILES_AGREE,
 )
@@ -434,7 +434,7 @@ SEGMENTS_ROLL: Final = Property(
     source="LocalLog.roll, LogSegment.shouldRoll.",
     check=LogFiles,
     decided_from=frozenset({EventSource.STORED_LOGS, EventSource.HARNESS}),
-    recorded_since=6,
+    recorded_since=7,
     reason=explain.segments_roll,
     breaks=breaks.SEGMENTS_ROLL,
 )

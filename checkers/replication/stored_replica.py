@@ -113,7 +113,7 @@ _OTHERS: Final = frozenset(
 
 
 def replicas(segment: Segment) -> Iterator[Replica]:
-    """Yield the logs of one partition whose files were read."""
+    """Yield the logs of one partition whose files were read, and not only their batches, as until format 6."""
     stored = segment.only({Kind.STORED_BATCH})
     nodes = stored.numbers("node")
     table = [*(stored.numbers(name) for name in _BATCH), stored.rows]
@@ -122,7 +122,8 @@ def replicas(segment: Segment) -> Iterator[Replica]:
         others[event.node or 0].append((row, event))
     for node, rows in sorted(others.items()):
         logs = [item for item in rows if item[1].kind == Kind.STORED_LOG]
-        if len(logs) == 1:  # a broker that has two logs of a replica moves it
+        # A broker that has two logs of a replica moves it.
+        if len(logs) == 1 and logs[0][1].recovery_point is not None:
             batches = Batches(*(column[nodes == node] for column in table))
             yield _replica(node, logs[0], batches, rows)
 

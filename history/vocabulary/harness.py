@@ -238,15 +238,16 @@ class StoredBatch(View, frozen=True, kw_only=True):
     last_offset: Records
     leader_epoch: int
     crc: int
-    segment_offset: Records
-    position: Bytes
-    max_timestamp: Milliseconds
-    producer_id: int
-    """−1: the producer is not idempotent, or it is a control batch."""
-    producer_epoch: int
-    sequence: int
-    """The sequence number of the first record."""
     topic_id: Word | None = None
+    segment_offset: Records | None = None
+    """Histories of formats before 7 lack it and the following ones."""
+    position: Bytes | None = None
+    max_timestamp: Milliseconds | None = None
+    producer_id: int | None = None
+    """−1: the producer is not idempotent, or it is a control batch."""
+    producer_epoch: int | None = None
+    sequence: int | None = None
+    """The sequence number of the first record."""
 
 
 @declares(Kind.STORED_INDEX_ENTRY)

@@ -11,7 +11,7 @@ import pytest
 
 from nemesis.history.ingest import ingest
 from nemesis.history.manifest import MANIFEST
-from nemesis.history.older_formats import OLDER_SCHEMA, UNCHANGED_SCHEMA, completed, upgraded
+from nemesis.history.older_formats import OLDER_SCHEMA, completed, unchanged_schema, upgraded
 from nemesis.history.raw_lines import byte_ranges, read
 from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory, RunInfo
@@ -123,10 +123,11 @@ def test_a_damaged_line_costs_only_itself(tmp_path: Path) -> None:
 
 def test_no_rows_are_no_rows() -> None:
     assert upgraded(OLDER_SCHEMA.empty_table()).equals(SCHEMA.empty_table())
-    assert completed(UNCHANGED_SCHEMA.empty_table()).equals(SCHEMA.empty_table())
+    for version in (4, 5, 6):
+        assert completed(unchanged_schema(version).empty_table()).equals(SCHEMA.empty_table())
 
 
-@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("version", [4, 5, 6])
 def test_a_history_without_the_newest_column_is_read(tmp_path: Path, version: int) -> None:
     run = RunDirectory.create(tmp_path, RunInfo(scenario="s", seed=1, brokers=1))
     rows = [
@@ -136,10 +137,11 @@ def test_a_history_without_the_newest_column_is_read(tmp_path: Path, version: in
     run.raw_file("broker-1").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     ingest(run)
     for path in run.history.glob("*.parquet"):
-        pq.write_table(pq.read_table(path).select(UNCHANGED_SCHEMA.names), path)
+        pq.write_table(pq.read_table(path).select(unchanged_schema(version).names), path)
     manifest = msgspec.json.decode((run.history / MANIFEST).read_bytes())
     (run.history / MANIFEST).write_bytes(msgspec.json.encode({**manifest, "version": version}))
     table = open_history(run.history).table()
     assert table.schema.equals(SCHEMA)
     assert table.column("log_end_offset").to_pylist() == [0, 1, 2]
     assert table.column("producers_end").to_pylist() == [None, None, None]
+    assert table.column("recovery_point").to_pylist() == [None, None, None]
