@@ -200,7 +200,7 @@ def _commits(consumer: Consumer) -> bool:
 @pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
 def test_a_group_of_kcat_reads_everything_once(cluster: LocalCluster, topic: str) -> None:
     command = ["kcat", "-b", cluster.bootstrap, "-X", "auto.offset.reset=earliest", "-f", "%s\n"]
-    command += ["-G", topic, topic]
+    command += ["-u", "-G", topic, topic]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

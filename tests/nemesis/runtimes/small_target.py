@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from nemesis.history.sources import EventSource
@@ -17,6 +18,7 @@ SMALL_BROKER = Path(__file__).with_name("small_broker.py")
 class SmallTarget:
     name = "small"
     observes: frozenset[EventSource] = frozenset()
+    options: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, missing: Missing | None = None) -> None:
         self._missing = {} if missing is None else missing
