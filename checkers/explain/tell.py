@@ -215,8 +215,14 @@ def _become_follower(event: Event) -> str:
 def _append(event: Event) -> str:
     batch = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
     by = "as leader " if event.role == "leader" else ""
-    crc = f", CRC {event.crc}" if event.crc is not None else ""
-    return f"{_actor(event)} appended {batch} {by}(leader epoch {event.leader_epoch}{crc})"
+    epoch = f"leader epoch {event.leader_epoch}" if event.leader_epoch is not None else ""
+    crc = f"CRC {event.crc}" if event.crc is not None else ""
+    known = ", ".join(filter(None, (epoch, crc)))
+    return (
+        f"{_actor(event)} appended {batch} {by}({known})"
+        if known
+        else f"{_actor(event)} appended {batch}"
+    )
 
 
 def _acknowledged(event: Event) -> str:

@@ -40,6 +40,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.liveness.left_logs import (
+    DECIDED_FROM,
     LeftLogs,
     Replica,
     Run,
@@ -51,7 +52,6 @@ from nemesis.checkers.liveness.left_logs import (
 from nemesis.checkers.liveness.log_ends import MS
 from nemesis.checkers.replication.replica_rows import TopicKey
 from nemesis.history.events import Kind
-from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import (
     LOG_START_INTERVAL,
     MARK_INTERVAL,
@@ -162,15 +162,7 @@ CHECKPOINTS_KEPT: Final = Property(
     unknown="The harness did not record the intervals, no log of a living broker was read, or the machine was slow.",
     source="ReplicaManager (highwatermark-checkpoint), LogManager (kafka-recovery-point-checkpoint); KAFKA-1647.",
     check=Checkpoints,
-    decided_from=frozenset(
-        {
-            EventSource.METADATA_LOG,
-            EventSource.TRACES,
-            EventSource.FAULTS,
-            EventSource.HARNESS,
-            EventSource.STORED_LOGS,
-        }
-    ),
+    decided_from=DECIDED_FROM,
     recorded_since=7,
     reason=explain.checkpoints_kept,
     breaks=breaks.CHECKPOINTS_KEPT,

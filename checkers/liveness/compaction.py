@@ -29,10 +29,17 @@ from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.liveness.left_logs import LeftLogs, Replica, Run, Traced, late, reached_by
+from nemesis.checkers.liveness.left_logs import (
+    DECIDED_FROM,
+    LeftLogs,
+    Replica,
+    Run,
+    Traced,
+    late,
+    reached_by,
+)
 from nemesis.checkers.liveness.log_ends import MS
 from nemesis.checkers.replication.replica_rows import TopicKey
-from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import (
     CLEANABLE_PERCENTAGE,
     CLEANER_BACKOFF,
@@ -105,15 +112,7 @@ COMPACTION_RUNS: Final = Property(
     unknown="The harness did not record the settings, no log of a living broker was read, or the machine was slow.",
     source="LogCleaner, LogCleanerManager.grabFilthiestCompactedLog.",
     check=Compaction,
-    decided_from=frozenset(
-        {
-            EventSource.METADATA_LOG,
-            EventSource.TRACES,
-            EventSource.FAULTS,
-            EventSource.HARNESS,
-            EventSource.STORED_LOGS,
-        }
-    ),
+    decided_from=DECIDED_FROM,
     recorded_since=7,
     reason=explain.compaction_runs,
     breaks=breaks.COMPACTION_RUNS,

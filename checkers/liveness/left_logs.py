@@ -25,7 +25,15 @@ from nemesis.checkers.liveness import log_ends, unexplained
 from nemesis.checkers.liveness.log_ends import MS, NO_ENDS, Ends
 from nemesis.checkers.replication.replica_rows import TopicKey, partitions
 from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
 
+DECIDED_FROM: Final = frozenset(
+    {
+        *(EventSource.METADATA_LOG, EventSource.TRACES, EventSource.FAULTS),
+        *(EventSource.HARNESS, EventSource.STORED_LOGS),
+    }
+)
+"""The sources of every property of this kind."""
 _CONFIGS: Final = "/config/topics/"
 _END: Final = "end"
 _OPENS: Final = frozenset({Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED, Kind.TRUNCATE})

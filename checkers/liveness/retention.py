@@ -39,11 +39,18 @@ from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.liveness.left_logs import LeftLogs, Replica, Run, Traced, late, reached
+from nemesis.checkers.liveness.left_logs import (
+    DECIDED_FROM,
+    LeftLogs,
+    Replica,
+    Run,
+    Traced,
+    late,
+    reached,
+)
 from nemesis.checkers.liveness.log_ends import MS
 from nemesis.checkers.replication.replica_rows import TopicKey
 from nemesis.history.events import Kind
-from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import RETENTION_BYTES, RETENTION_INTERVAL
 
 
@@ -130,15 +137,7 @@ RETENTION_RUNS: Final = Property(
     unknown="The harness did not record the settings, no log of a living broker was read, or the machine was slow.",
     source="UnifiedLog.deleteOldSegments, LogManager (kafka-log-retention).",
     check=Retention,
-    decided_from=frozenset(
-        {
-            EventSource.METADATA_LOG,
-            EventSource.TRACES,
-            EventSource.FAULTS,
-            EventSource.HARNESS,
-            EventSource.STORED_LOGS,
-        }
-    ),
+    decided_from=DECIDED_FROM,
     recorded_since=5,
     reason=explain.retention_runs,
     breaks=breaks.RETENTION_RUNS,

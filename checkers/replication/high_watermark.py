@@ -19,8 +19,9 @@ broker's last traced offset stands until it reloads its log, which may then be l
 above the high watermark. A member that comes back from a power cut with less counts again once it follows or
 leads: until then its leader may not have heard of its death, and count what it had.
 
-Limits: a replica that traced nothing at all is ``unknown``; one that traced but never opened this log, while the
-high watermark is above 0, is a violation.
+Limits: from what Kafka brokers log (``nemesis.history.broker_logs``) only the committed ISR is known, and members that
+a leader has proposed are not compared. A replica that traced nothing at all is ``unknown``; one that traced but never
+opened this log, while the high watermark is above 0, is a violation.
 """
 
 from __future__ import annotations

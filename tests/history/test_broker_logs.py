@@ -269,6 +269,7 @@ def test_high_watermarks_are_judged(tmp_path: Path, end: int, verdict: Verdict) 
     (result,) = outcome.results
     assert (result.verdict, result.checked) == (verdict, 1)
     assert result.in_part_without == (EventSource.TRACES,)
+    assert not any("None" in step for finding in result.findings for step in finding.steps)
 
 
 def test_a_broker_without_a_log_is_a_problem(tmp_path: Path) -> None:
