@@ -1,7 +1,8 @@
 """Reading files of JSON lines, one event per line, in pieces.
 
-pyarrow's reader is fast and strict but gives up at the first bad line; then the piece is read again
-line by line, which finds exactly what is damaged and keeps all the rest.
+pyarrow's reader is fast and strict but gives up at the first bad line. It is given the columns that the kinds of
+events in the piece declare; if a line has others, the piece is read with all columns. If a line is bad, the piece is
+read line by line, which finds exactly what is damaged and keeps all the rest.
 
 A process that is killed while it writes leaves a fragment: at the end of the file, or, when another life of it
 goes on with the same file, directly before that life's ``broker-started``. There it is no damage.
@@ -21,6 +22,7 @@ import pyarrow.json
 from nemesis.history import older_formats
 from nemesis.history.events import Event, Kind
 from nemesis.history.schema import FORMAT_VERSION, REQUIRED, SCHEMA, WORD, table
+from nemesis.history.vocabulary.occurring import columns_in
 
 PIECE_BYTES: Final = 16 * 1024 * 1024
 MAX_PROBLEMS: Final = 3
@@ -65,14 +67,19 @@ def read(piece: ByteRange, version: int = FORMAT_VERSION) -> tuple[pa.Table, lis
         following = file.readline()
     schema = older_formats.OLDER_SCHEMA if is_older else SCHEMA
     problems: list[str] = []
-    rows = _read_fast(content, schema)
+    rows = None if is_older else _read_fast(content, SCHEMA, columns_in(content))
+    if rows is None:
+        rows = _read_fast(content, schema, frozenset(schema.names))
     if rows is None:
         rows, problems = _read_slowly(piece, content, following)
     return older_formats.upgraded(rows) if is_older else rows, problems
 
 
-def _read_fast(content: bytes, schema: pa.Schema) -> pa.Table | None:
-    """All lines; None if a line is not an event of these columns, or if there are no lines."""
+def _read_fast(content: bytes, schema: pa.Schema, names: frozenset[str]) -> pa.Table | None:
+    """All lines, without those of the schema's columns that are not named, which are unset.
+
+    None if a line is not an event of the named columns, or if there are no lines.
+    """
     if not content.endswith(b"\n"):
         return None
     try:
@@ -80,13 +87,16 @@ def _read_fast(content: bytes, schema: pa.Schema) -> pa.Table | None:
             pa.BufferReader(content),
             read_options=pa.json.ReadOptions(use_threads=False, block_size=4 * 1024 * 1024),
             parse_options=pa.json.ParseOptions(
-                explicit_schema=_plain(schema), unexpected_field_behavior="error"
+                explicit_schema=_plain(schema, names), unexpected_field_behavior="error"
             ),
         )
     except pa.ArrowException:
         return None
     columns = []
     for field in schema:
+        if field.name not in names:
+            columns.append(pa.nulls(rows.num_rows, field.type))
+            continue
         column = rows.column(field.name)
         if field.name == "seq":
             column = column.fill_null(0)
@@ -96,10 +106,15 @@ def _read_fast(content: bytes, schema: pa.Schema) -> pa.Table | None:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
-    """The same columns, words as texts: as JSON has them."""
-    types = (pa.string() if field.type == WORD else field.type for field in schema)
-    return pa.schema([pa.field(name, of) for name, of in zip(schema.names, types, strict=True)])
+def _plain(schema: pa.Schema, names: frozenset[str]) -> pa.Schema:
+    """The named columns, words as texts: as JSON has them."""
+    return pa.schema(
+        [
+            pa.field(field.name, pa.string() if field.type == WORD else field.type)
+            for field in schema
+            if field.name in names
+        ]
+    )
 
 
 def _read_slowly(piece: ByteRange, content: bytes, following: bytes) -> tuple[pa.Table, list[str]]:

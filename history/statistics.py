@@ -101,18 +101,20 @@ def _decoded(footer: dict[bytes, bytes], key: str, of: Any) -> list[Any]:
 
 
 def _lists_by_kind(rows: pa.Table, column: str) -> dict[str, list[int]]:
-    if rows.column(column).null_count == rows.num_rows:
+    number, kinds = numbered(rows.column("kind"))
+    lists = rows.column(column)
+    present = number[lists.is_valid().to_numpy()]
+    if not present.size:
         return {}
+    has_all = np.bincount(present, minlength=len(kinds)) == np.bincount(number)
     list_by_kind = {}
-    for kind in pc.unique(rows.column("kind")).to_pylist():
-        lists = rows.column(column).filter(pc.equal(rows.column("kind"), kind))
-        if lists.null_count:
-            continue
-        first = lists[0].as_py()
-        items = np.asarray(pc.list_flatten(lists))
-        are_as_long = pc.all(pc.equal(pc.list_value_length(lists), len(first))).as_py()
+    for index in np.flatnonzero(has_all).tolist():
+        of_kind = lists.filter(pa.array(number == index))
+        first = of_kind[0].as_py()
+        items = np.asarray(pc.list_flatten(of_kind))
+        are_as_long = pc.all(pc.equal(pc.list_value_length(of_kind), len(first))).as_py()
         if are_as_long and (items.reshape(-1, max(1, len(first))) == first).all():
-            list_by_kind[kind] = first
+            list_by_kind[kinds[index]] = first
     return list_by_kind
 
 
