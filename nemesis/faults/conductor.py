@@ -3,7 +3,8 @@ proof of it.
 
 Each planned fault is a task of its own, so faults may overlap. A selector that cannot be resolved in
 five seconds makes the fault ``skipped``; another one is drawn in its place, once, unless it has
-``after``. When the faults' time is over, whatever is still in force is undone at once. Cancelled
+``after``. The five seconds do not run while another fault lasts longer than planned, because a broker
+takes its time to start, say. When the faults' time is over, whatever is still in force is undone at once. Cancelled
 (the run is interrupted), the conductor undoes nothing: the runtime's stop ends all.
 """
 
@@ -62,6 +63,8 @@ class Conductor:
         self._end_s = 0.0
         self._next_id = len(plan)
         self._in_force: dict[int, str] = {}
+        self._planned_ends: dict[int, float] = {}
+        """Of the faults in force: the loop time until which each should last."""
         self.healed_at = 0.0
         """The loop time at which the last fault so far was undone; 0 before the first."""
 
@@ -193,12 +196,18 @@ class Conductor:
                 reason = str(error)
             if self._time_is_over.is_set():
                 return None  # it was not skipped: there was no time left for it
+            if self._is_any_overdue():
+                deadline = loop.time() + RESOLVE_TIMEOUT_S
             if loop.time() > deadline:
                 self._recorder.record(
                     Kind.FAULT_SKIPPED, fault_id=fault_id, fault=fault.name, error=reason
                 )
                 return None
             await asyncio.sleep(RESOLVE_INTERVAL_S)
+
+    def _is_any_overdue(self) -> bool:
+        """Whether a fault in force lasts longer than planned: what it has touched will be free, only later."""
+        return any(end < asyncio.get_running_loop().time() for end in self._planned_ends.values())
 
     async def _strike(
         self, fault_id: int, fault: Fault, strike: Strike, undo_timeout_s: float
@@ -208,6 +217,7 @@ class Conductor:
         self._in_force[fault_id] = f"{fault.name} {','.join(strike.victims)}"
         loop = asyncio.get_running_loop()
         begin = loop.time()
+        self._planned_ends[fault_id] = begin + fault.duration_s
         applied = await _apply(strike)
         self._recorder.record(
             Kind.FAULT_APPLIED,
@@ -227,7 +237,7 @@ class Conductor:
         if not fault.shares_victim:
             self._context.touched.subtract(strike.victims)
             self._context.struck.subtract(strike.victims)
-        del self._in_force[fault_id]
+        del self._in_force[fault_id], self._planned_ends[fault_id]
         healed = (
             await self._verify(strike, undo_timeout_s)
             if lost is None

@@ -81,6 +81,8 @@ class Touch(Fault, frozen=True, kw_only=True):
     """Its node exits at the restart."""
     fails_in: str = ""
     """The step in which what carries it out fails."""
+    undo_s: float = 0.0
+    """How long it takes to undo."""
     is_blind: bool = False
     """Aims at nodes that another fault has touched, as one that waits for a moment may."""
 
@@ -113,6 +115,7 @@ class TouchStrike:
 
     async def undo(self) -> None:
         self._fail_in("undo")
+        await asyncio.sleep(self._fault.undo_s)
         if self._fault.is_lost:
             raise NodeExited("broker-1 exited with code 1")
 
@@ -210,6 +213,15 @@ def test_a_node_that_stays_touched_is_given_up_like_one_that_is_not_there() -> N
     )
     (skipped,) = [event for event in events if event["kind"] == "fault-skipped"]
     assert skipped["error"] == "another fault has touched broker-1"
+
+
+def test_a_fault_waits_for_one_that_takes_longer_than_planned_to_undo() -> None:
+    """A broker of a slow machine, or a slow kind, starts for longer than a fault waits for its target."""
+    slow = Touch(node="broker-1", undo_s=3 * conductor_module.RESOLVE_TIMEOUT_S)
+    events = conduct([PlannedFault(0.0, slow), PlannedFault(0.01, Touch(node="broker-1"))])
+    kinds = [event["kind"] for event in events]
+    assert kinds.count("fault-invoke") == 2
+    assert "fault-skipped" not in kinds
 
 
 def test_when_the_time_is_over_everything_is_undone_at_once() -> None:
