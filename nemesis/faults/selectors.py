@@ -109,7 +109,9 @@ def choose(
         others = sorted(set(free) - {node_of(snapshot.controller.broker_id)})
         if not others:
             raise SelectorUnresolved("no untouched bystander was found")
-        return [rng.choice(others)]
+        registered = {node_of(broker) for broker in snapshot.brokers}
+        # The death of a broker that has not registered yet, as after a restart, has no effect.
+        return [rng.choice([node for node in others if node in registered] or others)]
     if selector.role == "node":
         assert selector.node is not None
         return [_require(selector.node, [*free, *controllers])]

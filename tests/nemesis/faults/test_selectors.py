@@ -88,6 +88,13 @@ def test_a_bystander_is_any_broker_but_the_controller() -> None:
     assert drawn == {(node,) for node in BROKERS} - {tuple(choose("controller"))}
 
 
+def test_a_bystander_is_registered_if_possible() -> None:
+    """A recipe waits for the loss of a broker, and a broker that has only just started cannot be lost."""
+    snapshot = replace(SNAPSHOT, brokers={2: Ephemeral(2, 7, 9), 3: Ephemeral(3, 8, 11)})
+    drawn = {tuple(choose("bystander", snapshot=snapshot, seed=seed)) for seed in range(40)}
+    assert drawn == {("broker-3",)}
+
+
 @pytest.mark.parametrize(("text", "count"), [("one", 1), ("minority", 1), ("majority", 2)])
 def test_counts_are_drawn_from_the_seed(text: str, count: int) -> None:
     drawn = [choose(text, seed=seed) for seed in range(40)]
