@@ -85,7 +85,11 @@ def render(
         outcome=outcome,
         results={result.property: result for result in outcome.results},
         headline=_headline(outcome),
-        extent=[*wording.not_observed(outcome), *wording.in_part(outcome)],
+        extent=[
+            *wording.not_observed(outcome),
+            *wording.in_part(outcome),
+            *wording.known(outcome),
+        ],
         found=numbered,
         groups=_grouped(numbered),
         run=run,

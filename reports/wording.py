@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from nemesis.checkers import property_named
-from nemesis.checkers.framework.model import Outcome
+from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.run_directory import RunInfo
 from nemesis.history.sources import EventSource
 
@@ -48,6 +48,22 @@ def in_part(outcome: Outcome) -> list[str]:
         f"Judged in part, because the run lacks {without}; a violation is certain, its absence is not: "
         f"{', '.join(names)}."
         for without, names in named.items()
+    ]
+
+
+def known(outcome: Outcome) -> list[str]:
+    """Return a sentence for each known behaviour that broke properties, whether it counts in the verdict or not."""
+    named: dict[tuple[str, bool], list[str]] = {}
+    for result in outcome.results:
+        for reference in dict.fromkeys(
+            finding.known for finding in result.findings if finding.known
+        ):
+            counts = result.verdict is Verdict.INVALID
+            named.setdefault((reference, counts), []).append(result.property)
+    return [
+        f"Known behaviour ({reference}), {'counted in the verdict' if counts else 'not counted in the verdict'}: "
+        f"{', '.join(names)}."
+        for (reference, counts), names in named.items()
     ]
 
 

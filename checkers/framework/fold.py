@@ -151,7 +151,7 @@ def conclude(
     """Return the result of one property: the worst verdict of its findings, else ``valid``.
 
     Nothing checked and nothing found is ``unknown``. Keeps the first ``MAX_FINDINGS`` of the worst
-    kind first; ``finding_count`` is for checks that counted more findings than they kept.
+    kind first; ``finding_count`` is for checks that counted more findings than they kept, at least one for each key.
     """
     sorted_findings = sorted(findings, key=lambda finding: WORST_FIRST.index(finding.verdict))
     count = len(sorted_findings) if finding_count is None else finding_count
@@ -168,5 +168,8 @@ def conclude(
         unit=decided.unit,
         findings=tuple(sorted_findings[:MAX_FINDINGS]),
         finding_count=count,
+        broken_keys=tuple(
+            sorted({item.key for item in sorted_findings if item.verdict is Verdict.INVALID})
+        ),
         numbers=numbers or {},
     )

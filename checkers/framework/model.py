@@ -51,6 +51,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The events that name the cause, in the order of the steps; empty if no cause is named."""
     faults: tuple[str, ...] = ()
     """The faults in force at the time of the proving events; filled in by the engine."""
+    known: str = ""
+    """The reference of the known behaviour of which it is an instance (``nemesis.judging.known``); empty: it is new."""
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True, rename={"label": "what"}):
@@ -92,6 +94,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     """The first findings in time order; all of them are counted in ``finding_count``."""
     finding_count: int = 0
+    broken_keys: tuple[str, ...] = ()
+    """What all findings are about that are ``invalid``, those that are only counted included."""
     numbers: dict[str, float] = {}
     """Measured quantities (the slowest check of convergence, ...), with their unit last in the name."""
     distributions: tuple[Distribution, ...] = ()

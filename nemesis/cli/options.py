@@ -98,6 +98,14 @@ Json = Annotated[bool, typer.Option("--json", help="Write JSON for machines.")]
 Checkers = Annotated[
     str | None, typer.Option("--checkers", metavar="A,B", help="Judge only these properties.")
 ]
+Known = Annotated[
+    str,
+    typer.Option(
+        "--known",
+        metavar="documented|suspected|none",
+        help="Known behaviour of Kafka that does not count: what Kafka documents, bugs that are suspected too, none.",
+    ),
+]
 EngineName = Annotated[
     str, typer.Option("--engine", metavar="spark|inline", help="Where the checkers run.")
 ]

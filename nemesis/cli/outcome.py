@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import typer
 
-from nemesis.checkers.framework.model import Outcome
+from nemesis.checkers.framework.model import Outcome, Result, Verdict
 from nemesis.cli.console import note, out, say_json
 from nemesis.history.run_directory import RunDirectory
 from nemesis.reports import wording
@@ -33,7 +33,11 @@ def say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool)
     if outcome.not_recorded:
         names = ", ".join(outcome.not_recorded)
         out.print(f"not judged, because the run's version of nemesis recorded too little: {names}")
-    for sentence in (*wording.not_observed(outcome), *wording.in_part(outcome)):
+    for sentence in (
+        *wording.not_observed(outcome),
+        *wording.in_part(outcome),
+        *wording.known(outcome),
+    ):
         out.print(sentence)
     for result in outcome.results:
         count = result.finding_count
@@ -53,11 +57,21 @@ def say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool)
 
 
 def _reach(outcome: Outcome) -> str:
-    """How many properties the verdict leaves out or knows in part; nothing if all were judged as a whole."""
+    """How many properties the verdict leaves out, knows in part or allows; nothing if all were judged as a whole."""
     partial = sum(bool(result.in_part_without) for result in outcome.results)
-    counts = ((len(outcome.not_observed), "not observed"), (partial, "judged in part"))
+    counts = (
+        (len(outcome.not_observed), "not observed"),
+        (partial, "judged in part"),
+        (sum(map(_is_known, outcome.results)), "broken as known"),
+    )
     parts = [f"{count} {how}" for count, how in counts if count]
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def _is_known(result: Result) -> bool:
+    """Whether the property is broken, and only by known behaviour that does not count."""
+    is_valid = result.verdict is Verdict.VALID
+    return is_valid and any(finding.known for finding in result.findings)
 
 
 def note_kept_results(run_directory: RunDirectory, outcome: Outcome, stored: Outcome) -> None:

@@ -141,6 +141,8 @@ def _values(name: str, allowed: inspect.Type) -> str:
     match allowed:
         case inspect.LiteralType(values):
             return ", ".join(f"`{value}`" for value in values)
+        case inspect.BoolType():
+            return "`true`, `false`"
         case inspect.IntType() | inspect.FloatType():
             low = f"above {_value(allowed.gt)}" if allowed.ge is None else _value(allowed.ge)
             return f"{low} to {_value(allowed.le)}"
@@ -152,6 +154,8 @@ def _values(name: str, allowed: inspect.Type) -> str:
 
 def _value(value: object) -> str:
     match value:
+        case bool():
+            return f"`{str(value).lower()}`"
         case float() if not value.is_integer():
             return str(value)
         case int() | float():

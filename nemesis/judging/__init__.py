@@ -1,6 +1,7 @@
 """From a recorded run, or another system's history, to a verdict and a report.
 
 * ``judge``        ingest, check, render (start here)
+* ``known``        behaviour of Kafka that breaks a property and is known, with its reference
 * ``foreign``      a history of another system becomes a run, and its outcome speaks in that system's names
 * ``fetch``        a run in an object store is judged from here
 * ``warm_spark``   Spark's early start

@@ -38,6 +38,7 @@ from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS, SNAPSHOTS
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.spark_cluster import is_local
 from nemesis.judging import foreign
+from nemesis.judging.known.marking import Allowed, marked
 from nemesis.judging.warm_spark import warm_spark
 from nemesis.support.errors import UsageError
 from nemesis.support.paths import short
@@ -53,11 +54,13 @@ def judge(
     consistency_model: str | None = None,
     engine: Engine = "spark",
     spark_master: str | None = None,
+    known: Allowed = Allowed.DOCUMENTED,
 ) -> Outcome:
     """Ingest the run's raw files, check them, write results and report; return what it came to.
 
     Where raw files are gone, what was made of them is checked. ``checkers`` names the properties (``None``: all),
-    ``consistency_model`` what transactions have to keep (``None``: what they had to when they were last checked).
+    ``consistency_model`` what transactions have to keep (``None``: what they had to when they were last checked),
+    ``known`` which known behaviour of Kafka does not count in the verdict.
     Blocks. Raises ``HistoryError`` when the run cannot be used and OSError when it cannot be written.
     """
     start = partial(spark.context, spark_master) if engine == "spark" else None
@@ -74,7 +77,7 @@ def judge(
         check, run.history, engine=engine, spark_master=spark_master, observed=info.observes
     )
     if workload is None:
-        outcome = _outcome_of_ours(info, checkers, checked)
+        outcome = marked(run, _outcome_of_ours(info, checkers, checked), known)
     else:
         outcome = _outcome_of_foreign(run, info, workload, checkers, checked)
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}

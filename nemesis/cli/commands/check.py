@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from nemesis.cli.options import Checkers, EngineName, Json, Master, RunLocation, Store
+from nemesis.cli.options import Checkers, EngineName, Json, Known, Master, RunLocation, Store
 from nemesis.cli.outcome import note_kept_results, say_outcome
 from nemesis.history.remote import parse_location
 from nemesis.history.run_directory import RunDirectory
 from nemesis.judging import foreign, judge
 from nemesis.judging.fetch import fetch
+from nemesis.judging.known.marking import Allowed, allowed_of
 from nemesis.running.checking_options import (
     checker_names,
     engine_of,
@@ -39,6 +40,7 @@ def check(
     ] = None,
     engine: EngineName = "spark",
     spark_master: Master = None,
+    known: Known = Allowed.DOCUMENTED.value,
     store: Store = Path("store"),
     as_json: Json = False,
 ) -> None:
@@ -46,6 +48,7 @@ def check(
 
     A run that is named by a URI (s3://, gs://, ...) is read where it lies; its results go to the store.
     """
+    allowed = allowed_of(known)
     location, chosen = parse_location(run_location), engine_of(engine)
     spark_master = spark_master_of(spark_master, chosen)
     path = location if isinstance(location, Path) else fetch(location, store).path
@@ -62,6 +65,7 @@ def check(
         consistency_model=consistency_model,
         engine=chosen,
         spark_master=spark_master,
+        known=allowed,
     )
     if names is not None and workload is None:
         note_kept_results(directory, outcome, judge.read_outcome(directory))

@@ -14,6 +14,7 @@ from nemesis.cli.options import (
     Checkers,
     FaultNames,
     Json,
+    Known,
     Master,
     MutantName,
     ScenarioName,
@@ -26,6 +27,7 @@ from nemesis.cli.options import (
 from nemesis.cli.outcome import say_outcome
 from nemesis.history.errors import SparkError
 from nemesis.judging.judge import judge
+from nemesis.judging.known.marking import Allowed, allowed_of
 from nemesis.judging.warm_spark import warm_spark
 from nemesis.running.launch import launch
 from nemesis.running.preflight import (
@@ -103,10 +105,12 @@ def run(
         ),
     ] = None,
     spark_master: Master = None,
+    known: Known = Allowed.DOCUMENTED.value,
     store: Store = Path("store"),
     as_json: Json = False,
 ) -> None:
     """Run a scenario: break the cluster, record everything, judge it."""
+    allowed = allowed_of(known)
     request = prepare(
         RunOptions(
             scenario=scenario_name,
@@ -144,6 +148,7 @@ def run(
             checkers=request.checkers,
             engine=request.engine,
             spark_master=request.spark_master,
+            known=allowed,
         )
     except SparkError as error:
         raise HarnessError(f"{error}; what was recorded is kept: `{again}` judges it") from error
