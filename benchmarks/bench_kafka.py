@@ -81,7 +81,7 @@ async def _under_load() -> list[Row]:
     ):
         both = reference, kafka
         for running in both:
-            await _warm(running)
+            await warm(running)
         rows: list[Row] = []
         for name, load in LOADS.items():
             rates = await alternate(load, reference, kafka, rounds=ROUNDS)
@@ -109,8 +109,8 @@ def _percentile_99(times: list[float]) -> float:
     return quantiles(times, n=100)[-1]
 
 
-async def _warm(running: Cluster) -> None:
-    """Load it as it will be loaded."""
+async def warm(running: Cluster) -> None:
+    """Load it for ``WARM_UP_S`` as it will be loaded."""
     end = time.monotonic() + WARM_UP_S
     while time.monotonic() < end:
         for load in LOADS.values():

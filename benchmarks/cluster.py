@@ -142,6 +142,7 @@ def events_after(trace: Path, start: int) -> tuple[list[Event], int]:
 async def cluster(
     *,
     target: str = "reference",
+    target_options: Mapping[str, str] | None = None,
     tracing: bool = True,
     through_links: bool = True,
     partitions: int = PARTITIONS,
@@ -158,6 +159,7 @@ async def cluster(
                 **(properties or {}),
             },
             target=target,
+            target_options=target_options or {},
             tracing=tracing,
         )
         config.chosen_target.make_ready(print)

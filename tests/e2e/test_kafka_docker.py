@@ -82,3 +82,34 @@ def test_faults_of_zookeeper_are_refused_in_a_kraft_quorum_in_containers(tmp_pat
     assert "kill-zookeeper" in refused.stderr
     assert "(the cluster runs with KRaft and has no ZooKeeper)" in refused.stderr
     assert not (tmp_path / "store").exists()
+
+
+LAST_REPLICA_STRUCK = """\
+- {at_s: 4.0, fault: kill, target: broker-2, duration_s: 14.0}
+- {at_s: 4.5, fault: kill, target: broker-3, duration_s: 14.0}
+- {at_s: 10.0, fault: power-cut, target: broker-1, duration_s: 3.0, spares_last: false}
+"""
+
+
+@pytest.mark.nightly
+def test_kafka_loses_what_the_last_replica_had_not_synced_and_that_is_known(
+    tmp_path: Path,
+) -> None:
+    """KIP-966: Kafka 3.9 with ZooKeeper acknowledges what is not synced, and trusts the last member of the ISR."""
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(LAST_REPLICA_STRUCK)
+    arguments = ("--seed", "1", "--time-limit", "34", "--plan", str(plan), "--engine", "inline")
+    ran = nemesis(tmp_path, "run", "machine-faults", *KAFKA, *arguments, timeout_s=500)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "Known behaviour (KIP-966), not counted in the verdict: lost-write, " in ran.stdout
+
+    run = latest(tmp_path)
+    again = ("check", str(run), "--engine", "inline", "--known", "none")
+    judged = nemesis(tmp_path, *again, timeout_s=200)
+    assert judged.returncode == 1, judged.stdout
+    outcome = json.loads((run / "results.json").read_text())
+    broken = {item["property"] for item in outcome["results"] if item["verdict"] == "invalid"}
+    assert "lost-write" in broken
+    assert {finding["known"] for item in outcome["results"] for finding in item["findings"]} == {
+        "KIP-966"
+    }
