@@ -18,6 +18,8 @@ Findings are data that checkers made; this package only renders them, and draws 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from nemesis.checkers.framework.model import Outcome
@@ -36,15 +38,17 @@ class Results(Outcome, frozen=True, kw_only=True):
     run: RunInfo
 
 
-def write(run: RunDirectory, outcome: Outcome) -> None:
+def write(run: RunDirectory, outcome: Outcome, notes: Sequence[str] = ()) -> None:
     """Write ``results.json``, ``junit.xml`` and ``report.html`` into the run's directory.
+
+    ``notes`` are sentences about the run that no verdict depends on; the page has them.
 
     Each file is replaced in one step, in this order. Raises HistoryError when ``run.json`` or the ingested
     history cannot be read, before anything is written; OSError when the directory cannot be written.
     """
     info = run.read_info()
     history = open_history(run.history)
-    page = render_page(info, outcome, history, containers(run.path))
+    page = render_page(info, outcome, history, containers(run.path), notes)
     fields = {name: getattr(outcome, name) for name in outcome.__struct_fields__}
     results = msgspec.json.encode(Results(**{**fields, "run": info}))
     write_atomically(run.results_file, msgspec.json.format(results) + b"\n")

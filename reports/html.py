@@ -46,9 +46,13 @@ class Numbered:
 
 
 def render(
-    info: RunInfo, outcome: Outcome, history: History, containers: Sequence[NamedContainer] = ()
+    info: RunInfo,
+    outcome: Outcome,
+    history: History,
+    containers: Sequence[NamedContainer] = (),
+    notes: Sequence[str] = (),
 ) -> str:
-    """Return the page. Raises HistoryError when the history cannot be read."""
+    """Return the page, with ``notes`` as sentences. Raises HistoryError when the history cannot be read."""
     rows = series.read(history)
     run = series.extract(rows)
     operations = clients.operations(rows, run.origin_ns)
@@ -89,6 +93,7 @@ def render(
             *wording.not_observed(outcome),
             *wording.in_part(outcome),
             *wording.known(outcome),
+            *notes,
         ],
         found=numbered,
         groups=_grouped(numbered),

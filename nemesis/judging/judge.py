@@ -35,9 +35,11 @@ from nemesis.history import spark
 from nemesis.history.errors import HistoryError
 from nemesis.history.ingest import renew
 from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS, SNAPSHOTS
+from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.spark_cluster import is_local
 from nemesis.judging import foreign
+from nemesis.judging.ignored_settings import ignored_settings
 from nemesis.judging.known.marking import Allowed, marked
 from nemesis.judging.warm_spark import warm_spark
 from nemesis.support.errors import UsageError
@@ -84,7 +86,11 @@ def judge(
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
     # Under another model the earlier results are of other promises.
     is_partial = checkers is not None and consistency_model is None and run.results_file.exists()
-    reports.write(run, merged(read_outcome(run), outcome) if is_partial else outcome)
+    reports.write(
+        run,
+        merged(read_outcome(run), outcome) if is_partial else outcome,
+        ignored_settings(info.target, open_history(run.history)),
+    )
     return outcome
 
 
