@@ -42,10 +42,17 @@ _T = TypeVar("_T")
 class QuorumView:
     """Implements ``ClusterView`` by asking the nodes of a cluster."""
 
-    def __init__(self, cluster: Cluster, rng: Random) -> None:
-        """Every broker of the cluster is a controller, too, unless controllers are nodes of their own."""
+    def __init__(
+        self, cluster: Cluster, rng: Random, is_alive: Callable[[str], bool] = lambda _: True
+    ) -> None:
+        """Every broker of the cluster is a controller, too, unless controllers are nodes of their own.
+
+        ``is_alive``: whether a node's process exists; one that is dead is not asked. The address of a dead
+        container refuses nothing: each snapshot would wait for it, and miss the loss of a broker.
+        """
         self._cluster = cluster
         self._rng = rng
+        self._is_alive = is_alive
 
     async def snapshot(self) -> ClusterSnapshot:
         """Ask controllers and brokers; again and again while no broker answers."""
@@ -128,6 +135,8 @@ class QuorumView:
         question: Callable[[KafkaClient, tuple[str, int]], Awaitable[_T]],
     ) -> _T | None:
         """Return the answer of a node at one of its listeners; None when it does not answer, or refuses."""
+        if not self._is_alive(node):
+            return None
         with direct_client(
             self._cluster, node, client_id=CLIENT_ID, rng=self._rng, listener=listener
         ) as (client, server):

@@ -263,7 +263,7 @@ class Run:
         runtime = self._runtime
         if not runtime.cluster.zookeepers:
             rng = Random(f"{self._seed}/quorum-view")
-            yield QuorumView(runtime.cluster, rng)
+            yield QuorumView(runtime.cluster, rng, supported(runtime.processes).is_alive)
             return
         async with supported(runtime.ensemble).admin() as zookeeper:
             yield ZooKeeperView(zookeeper)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from random import Random
+from typing import cast
 from uuid import UUID
 
 import pytest
@@ -10,7 +12,9 @@ import pytest
 from nemesis.faults.base import FaultContext
 from nemesis.faults.cluster_view import Ephemeral, PartitionState
 from nemesis.faults.quorum_view import QuorumView, freshest, newest, snapshot_of
+from nemesis.interfaces.cluster import Cluster
 from nemesis.interfaces.errors import FaultUnsupported
+from nemesis.interfaces.links import Address
 from nemesis.running.convergence_checks import wrong_controller, wrong_metadata
 from nemesis.workloads.kafka.cluster_metadata import (
     ClusterMetadata,
@@ -89,6 +93,24 @@ def test_a_controller_that_is_not_a_broker_is_not_registered_and_a_broker_has_to
     assert wrong_controller(apart) == []
     [wrong] = wrong_controller(snapshot_of(QuorumLeader(2, 8), metadata(1, 4), {}))
     assert wrong.error == "the controller 2 is not registered"
+
+
+class Unreachable:
+    """A cluster of which every address is one too many."""
+
+    brokers = ("broker-1", "broker-2")
+
+    def direct_address(self, node: str) -> Address:
+        raise AssertionError(f"{node} is asked")
+
+
+def test_a_node_that_is_dead_is_not_asked() -> None:
+    cluster = cast("Cluster", Unreachable())
+    dead = QuorumView(cluster, Random(1), lambda _: False)
+    assert asyncio.run(dead.controller_now()) is None
+    living = QuorumView(cluster, Random(1), lambda node: node == "broker-2")
+    with pytest.raises(AssertionError, match="controller-2 is asked"):
+        asyncio.run(living.controller_now())
 
 
 def test_a_fault_that_needs_zookeeper_is_refused_by_a_view_of_a_quorum() -> None:
