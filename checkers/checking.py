@@ -47,11 +47,13 @@ def check(
     engine: Engine = "inline",
     spark_master: str | None = None,
     observed: Collection[EventSource] = ALL_SOURCES,
+    keeps_unlisted: bool = False,
 ) -> Outcome:
     """Return what the checks make of a history (``history/`` of a run, or one already opened).
 
     ``observed`` are the history's sources, among them all that the checks' properties are decided from. The checks
     see no events of other sources: traces of some brokers alone would convict a correct cluster.
+    ``keeps_unlisted``: whether findings beyond the first of a property are returned, too (``Result.unlisted``).
 
     Raises HistoryError when the history cannot be used. Whatever is wrong with its sources, short
     of that, is in ``Outcome.problems`` and makes the verdict ``unknown`` unless it is ``invalid``.
@@ -62,7 +64,10 @@ def check(
     decided = {declared.name: declared for checker in checkers for declared in checker.properties()}
     for checker in checkers:
         see_only(checker, observed)
-    checked = run_checks(opened.row_groups, checkers, spark)
+    checked = [
+        result if keeps_unlisted else msgspec.structs.replace(result, unlisted=msgspec.UNSET)
+        for result in run_checks(opened.row_groups, checkers, spark)
+    ]
     results = [
         msgspec.structs.replace(
             result, in_part_without=decided[result.property].incomplete_without(observed)
@@ -97,7 +102,7 @@ def _explain(
     spark: SparkContext | None,
 ) -> list[Result]:
     """Replace row numbers by whole events, and add the faults in force and the steps of the proof."""
-    findings = [finding for result in results for finding in result.findings]
+    findings = [finding for result in results for finding in (*result.findings, *_unlisted(result))]
     if not findings:
         return results
     events = history.rows(_rows_of(event for finding in findings for event in finding.events))
@@ -118,9 +123,17 @@ def _explain(
         return msgspec.structs.replace(finding, causes=cause.events, steps=steps)
 
     return [
-        msgspec.structs.replace(result, findings=_by_time(map(explained, each)))
+        msgspec.structs.replace(
+            result,
+            findings=_by_time(map(explained, each)),
+            unlisted=tuple(map(completed, _unlisted(result))) or msgspec.UNSET,
+        )
         for result, each in zip(results, complete, strict=True)
     ]
+
+
+def _unlisted(result: Result) -> tuple[Finding, ...]:
+    return () if isinstance(result.unlisted, msgspec.UnsetType) else result.unlisted
 
 
 def _causes(

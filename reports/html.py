@@ -129,6 +129,7 @@ def _headline(outcome: Outcome) -> str:
     total, events = len(outcome.results), f"{outcome.events:,} events"
     unseen = len(outcome.not_observed)
     beyond = f" {unseen} more could not be observed." if unseen else ""
+    known = sum(map(wording.is_broken_as_known, outcome.results))
     named = {
         verdict: [result.property for result in outcome.results if result.verdict is verdict]
         for verdict in Verdict
@@ -138,11 +139,15 @@ def _headline(outcome: Outcome) -> str:
         return f"{len(broken)} of {total} properties broken over {events}: {', '.join(broken)}.{beyond}"
     if undecided:
         names = ", ".join(undecided)
-        return f"{len(undecided)} of {total} properties undecided over {events}: {names}. None is broken.{beyond}"
+        none = f"{known} are broken as known" if known else "None is broken"
+        return f"{len(undecided)} of {total} properties undecided over {events}: {names}. {none}.{beyond}"
     if not total:
         return f"No property was judged over {events}.{beyond}"
     if outcome.verdict is Verdict.UNKNOWN:
-        return f"All {total} properties held over {events}, but the history is not whole."
+        held = f"{total - known} of" if known else "All"
+        return f"{held} {total} properties held over {events}, but the history is not whole."
+    if known:
+        return f"{total - known} of {total} properties held over {events}, {known} are broken as known.{beyond}"
     if unseen:
         return f"All {total} properties that could be observed held over {events}.{beyond}"
     return f"All {total} properties held over {events}."
@@ -261,6 +266,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["labels"] = wording.labels
+    environment.tests["broken_as_known"] = wording.is_broken_as_known
     environment.filters["promise"] = wording.promise
     environment.filters["columns"] = wording.columns
     environment.filters["lasted"] = lasted

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from nemesis.checkers.framework.model import NotObserved, Outcome, Result, Verdict
 from nemesis.history.run_directory import RunInfo
-from nemesis.reports.wording import event_line, labels, promise
+from nemesis.reports.wording import event_line, is_broken_as_known, labels, promise
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, however it is escaped."""
@@ -67,7 +67,7 @@ def _case(info: RunInfo, result: Result) -> ET.Element:
             lines.append(f"replay: {info.replay}")
         _judge(case, result.verdict, message, lines)
     output = ET.SubElement(case, "system-out")
-    output.text = _xml(f"{result.checked:,} {result.unit} checked{_extent(result)}")
+    output.text = _xml(f"{result.checked:,} {result.unit} checked{_extent(result)}{_known(result)}")
     return case
 
 
@@ -77,6 +77,16 @@ def _extent(result: Result) -> str:
         return ""
     missing = labels(result.in_part_without)
     return f"; judged in part: without {missing} a violation is certain, its absence is not"
+
+
+def _known(result: Result) -> str:
+    """Which known behaviour broke the property; nothing if none did."""
+    named = [finding for finding in result.findings if finding.known]
+    if not named:
+        return ""
+    references = ", ".join(dict.fromkeys(finding.known for finding in named))
+    how = "not counted in the verdict" if is_broken_as_known(result) else "counted in the verdict"
+    return f"; broken as known ({references}), {how}: {named[0].key}: {named[0].sentence}"
 
 
 def _nothing_judged(outcome: Outcome) -> tuple[str, ...]:

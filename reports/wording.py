@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from nemesis.checkers import property_named
-from nemesis.checkers.framework.model import Outcome, Verdict
+from nemesis.checkers.framework.model import Outcome, Result, Verdict
 from nemesis.history.run_directory import RunInfo
 from nemesis.history.sources import EventSource
 
@@ -65,6 +65,12 @@ def known(outcome: Outcome) -> list[str]:
         f"{', '.join(names)}."
         for (reference, counts), names in named.items()
     ]
+
+
+def is_broken_as_known(result: Result) -> bool:
+    """Return whether the property is broken, and only by known behaviour that does not count."""
+    is_valid = result.verdict is Verdict.VALID
+    return is_valid and any(finding.known for finding in result.findings)
 
 
 def labels(sources: Iterable[EventSource]) -> str:

@@ -47,7 +47,9 @@ Part = TypeVar("Part")
 Results = Result | Sequence[Result]
 
 MAX_FINDINGS = 20
-"""Findings kept per property; the others are only counted."""
+"""Findings listed per property; the others are only counted."""
+MAX_UNLISTED = 5_000
+"""Further findings that are kept, because known behaviour is tested finding by finding."""
 
 WORST_FIRST = (Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID)
 
@@ -150,8 +152,8 @@ def conclude(
 ) -> Result:
     """Return the result of one property: the worst verdict of its findings, else ``valid``.
 
-    Nothing checked and nothing found is ``unknown``. Keeps the first ``MAX_FINDINGS`` of the worst
-    kind first; ``finding_count`` is for checks that counted more findings than they kept, at least one for each key.
+    Nothing checked and nothing found is ``unknown``. Lists the first ``MAX_FINDINGS`` of the worst
+    kind first; ``finding_count`` is for checks that counted more findings than they kept.
     """
     sorted_findings = sorted(findings, key=lambda finding: WORST_FIRST.index(finding.verdict))
     count = len(sorted_findings) if finding_count is None else finding_count
@@ -168,8 +170,6 @@ def conclude(
         unit=decided.unit,
         findings=tuple(sorted_findings[:MAX_FINDINGS]),
         finding_count=count,
-        broken_keys=tuple(
-            sorted({item.key for item in sorted_findings if item.verdict is Verdict.INVALID})
-        ),
+        unlisted=tuple(sorted_findings[MAX_FINDINGS:][:MAX_UNLISTED]),
         numbers=numbers or {},
     )

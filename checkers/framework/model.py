@@ -94,8 +94,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     """The first findings in time order; all of them are counted in ``finding_count``."""
     finding_count: int = 0
-    broken_keys: tuple[str, ...] = ()
-    """What all findings are about that are ``invalid``, those that are only counted included."""
+    unlisted: tuple[Finding, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Findings beyond the first, with their events but without steps: known behaviour is tested finding by finding.
+    Unset in files: there they are only counted."""
     numbers: dict[str, float] = {}
     """Measured quantities (the slowest check of convergence, ...), with their unit last in the name."""
     distributions: tuple[Distribution, ...] = ()

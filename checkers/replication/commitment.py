@@ -61,7 +61,9 @@ from nemesis.checkers.unclean import Election, Permissions, elections, permissio
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 
-KEPT_PER_PARTITION = 3
+LISTED_PER_PARTITION = 3
+"""Violations of a partition that come before those of other partitions in the list of findings."""
+KEPT_PER_PARTITION = 100
 _NOT_FREED = Freed(NEVER, NEVER - 1)
 
 _DID: dict[str, str] = {
@@ -123,19 +125,22 @@ def _conclude(decided: Property, summary: CommitmentSummary) -> Results:
     elected: dict[tuple[str, int], list[Election]] = {}
     for (topic, _, partition), found_elections in summary.unclean.items():
         elected[topic, partition] = [*elected.get((topic, partition), []), *found_elections]
-    findings: list[Finding] = []
+    listed: list[Finding] = []
+    others: list[Finding] = []
     for (topic, _, partition), violations in summary.broken.items():
         allowed = summary.permissions.excuse(topic, partition, elected.get((topic, partition), []))
         verdict = Verdict.VALID if allowed else Verdict.INVALID
         tp = tp_name(topic, partition)
-        findings += [
+        findings = [
             finding(decided.name, tp, sentence.format(tp=tp), *rows, verdict=verdict)
             for sentence, *rows in violations
         ]
+        listed += findings[:LISTED_PER_PARTITION]
+        others += findings[LISTED_PER_PARTITION:]
     return conclude(
         decided,
         checked=summary.checked,
-        findings=findings,
+        findings=[*listed, *others],
         finding_count=sum(summary.counts.values()),
     )
 

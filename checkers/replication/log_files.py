@@ -11,7 +11,7 @@
   (f) what a log was synced and compacted up to, by the checkpoints, is not behind its end.
   Smallest break: batches of 10 bytes at offsets 0 and 1, and an index with offset 0 at position 10.
 * **segments-roll**: a segment is never larger than ``segment.bytes``, and two segments that follow each other would
-  not have fitted into one; the last one does not count.
+  not have fitted into one; the last one does not count, nor one that may have been cut.
   Smallest break: ``segment.bytes`` is 10, and the only segment has 11 bytes.
 
 Why (b) is the promise: who looks up an offset scans from the position of the largest entry up to it, and who looks
@@ -19,7 +19,9 @@ up a time from the offset of the largest entry below it. A batch that the entry 
 written when a segment is rolled, so those of the last segment may be old.
 Why (e) holds after every cleaning: the cleaner takes in all keys between the last checkpoint and the next one, and
 removes what they supersede from all that is below. A log that is cut has its checkpoint cut first.
-Why segments-roll holds for followers: they append what a leader answers, of one of its segments, in one piece.
+Why segments-roll holds for followers: they append what a leader answers, of one of its segments, in one piece. The
+piece for which a segment is begun can be cut later, and only a part of it is left: after a change of the leader epoch,
+or where a disk has lost what was not synced.
 
 What a correct cluster does and is not convicted for: a log that is damaged where the broker was killed is judged up to
 there; an index or snapshot that is missing is built again when the log is opened; epochs at the end of a log may have
@@ -28,8 +30,9 @@ lacks batches that snapshots name; segments are smaller after compaction, and wh
 hour or more. A broker that reported a failed log directory could not write checkpoints any more. (d) does not ask for
 producers where a wall clock was moved, because old ones are forgotten.
 
-Limits: topics with settings of their own about segments are left out of segments-roll, as are those of which the
-settings cannot be read. How many entries an index has is not judged.
+Limits: of segments-roll, two segments are not compared if they and the next batch are of several leader epochs, or on
+a broker whose disk failed or lost writes. Topics with settings of their own about segments are left out, as are those
+of which the settings cannot be read. How many entries an index has is not judged.
 Source: LogSegment, OffsetIndex, TimeIndex, LeaderEpochFileCache, ProducerStateManager, LogCleaner, LocalLog.roll.
 """
 
@@ -53,10 +56,15 @@ from nemesis.checkers.replication.stored_replica import Batches, Replica, replic
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import SEGMENT_BYTES
+from nemesis.support.node_names import node_of
 
 _CONFIGS: Final = "/config/topics/"
 _CLOCKS: Final = "clock"
 """In the names of faults that move wall clocks."""
+_LOSE_WRITES: Final = frozenset(
+    {"power-cut", "corrupt-tail", "disk-full", "disk-failure", "log-dir-failure"}
+)
+"""Faults after which a log may end in the middle of what was appended in one piece."""
 _HOUR_MS: Final = 3_600_000
 _SEQUENCES: Final = 2**31
 
@@ -67,7 +75,7 @@ class Sizes(NamedTuple):
     base: int
     size: int
     following: int | None
-    """The size of the next segment; None if that is the last one, or does not exist."""
+    """The size of the next segment; None if that is the last one, does not exist, or may have been cut."""
     age_ms: int
     """Between the largest time of its first batch and that of the next segment's."""
     row: int
@@ -92,6 +100,8 @@ class Report:
     failed: set[int] = field(default_factory=set)
     """Brokers that reported a failed log directory."""
     has_moved_clocks: bool = False
+    struck: set[str] = field(default_factory=set)
+    """Nodes whose disks failed or lost writes."""
 
 
 class LogFiles(Grouped[Report]):
@@ -115,7 +125,16 @@ class LogFiles(Grouped[Report]):
         *("topic", "topic_id", "partition", "node", "offset", "last_offset", "leader_epoch"),
         *("segment_offset", "position", "max_timestamp", "count", "error", "log_start_offset"),
         *("log_end_offset", "cleaner_offset", "recovery_point", "superseded_offset"),
-        *("producer_id", "producer_epoch", "sequence", "setting", "fault", "path", "data"),
+        *(
+            "producer_id",
+            "producer_epoch",
+            "sequence",
+            "setting",
+            "fault",
+            "targets",
+            "path",
+            "data",
+        ),
     )
 
     @classmethod
@@ -170,11 +189,12 @@ def _of_run(segment: Segment) -> Report:
     others = segment.only(
         {Kind.BROKER_PROPERTY, Kind.ZNODE, Kind.LOG_DIR_FAILED, Kind.FAULT_INVOKE}
     )
-    for _, event in others.events("node", "setting", "count", "fault", "path", "data"):
+    for _, event in others.events("node", "setting", "count", "fault", "targets", "path", "data"):
         if event.kind == Kind.LOG_DIR_FAILED:
             report.failed.add(event.node or 0)
         elif event.kind == Kind.FAULT_INVOKE:
             report.has_moved_clocks |= _CLOCKS in (event.fault or "")
+            report.struck.update(event.targets or () if event.fault in _LOSE_WRITES else ())
         elif event.setting == SEGMENT_BYTES:
             report.segment_bytes = event.count
         elif (event.path or "").startswith(_CONFIGS) and "segment" in (event.data or ""):
@@ -369,10 +389,23 @@ def _sizes(replica: Replica) -> Iterator[Sizes]:
         size, row = replica.segments[base]
         following = None
         age_ms = 0
-        if index + 2 < len(bases) and replica.cleaned_below == 0:
+        if (
+            index + 2 < len(bases)
+            and replica.cleaned_below == 0
+            and _is_of_one_epoch(replica, *bases[index : index + 3])
+        ):
             following = replica.segments[bases[index + 1]][0]
             age_ms = _age_ms(replica, base, bases[index + 1])
         yield Sizes(base, size, following, age_ms, row)
+
+
+def _is_of_one_epoch(replica: Replica, base: int, following: int, then: int) -> bool:
+    """Whether the batches of two segments and the first behind them are of one leader epoch: a log is cut where epochs
+    change."""
+    batches = replica.batches
+    inside = batches.epoch[(batches.segment == base) | (batches.segment == following)]
+    behind = batches.epoch[batches.segment == then][:1]
+    return len({*inside.tolist(), *behind.tolist()}) <= 1
 
 
 def _age_ms(replica: Replica, base: int, following: int) -> int:
@@ -393,6 +426,7 @@ def _rolled(key: Key, report: Report, reports: Sequence[Report]) -> Iterator[Fin
     if topic is None or limit is None or any(topic in item.special for item in reports):
         return
     tp = tp_name(topic, partition)
+    struck = {node for item in reports for node in item.struck}
     for node, sizes in report.sizes:
         if sizes.size > limit:
             sentence = (
@@ -402,6 +436,7 @@ def _rolled(key: Key, report: Report, reports: Sequence[Report]) -> Iterator[Fin
             yield finding(SEGMENTS_ROLL.name, tp, sentence, sizes.row)
         elif (
             sizes.following is not None
+            and node_of(node) not in struck
             and sizes.size + sizes.following <= limit
             and abs(sizes.age_ms) < _HOUR_MS
         ):

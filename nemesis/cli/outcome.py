@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import typer
 
-from nemesis.checkers.framework.model import Outcome, Result, Verdict
+from nemesis.checkers.framework.model import Outcome
 from nemesis.cli.console import note, out, say_json
 from nemesis.history.run_directory import RunDirectory
 from nemesis.reports import wording
@@ -62,16 +62,10 @@ def _reach(outcome: Outcome) -> str:
     counts = (
         (len(outcome.not_observed), "not observed"),
         (partial, "judged in part"),
-        (sum(map(_is_known, outcome.results)), "broken as known"),
+        (sum(map(wording.is_broken_as_known, outcome.results)), "broken as known"),
     )
     parts = [f"{count} {how}" for count, how in counts if count]
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def _is_known(result: Result) -> bool:
-    """Whether the property is broken, and only by known behaviour that does not count."""
-    is_valid = result.verdict is Verdict.VALID
-    return is_valid and any(finding.known for finding in result.findings)
 
 
 def note_kept_results(run_directory: RunDirectory, outcome: Outcome, stored: Outcome) -> None:

@@ -40,7 +40,7 @@ from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.spark_cluster import is_local
 from nemesis.judging import foreign
 from nemesis.judging.ignored_settings import ignored_settings
-from nemesis.judging.known.marking import Allowed, marked
+from nemesis.judging.known.marking import Allowed, marked, without_unlisted
 from nemesis.judging.warm_spark import warm_spark
 from nemesis.support.errors import UsageError
 from nemesis.support.paths import short
@@ -79,7 +79,8 @@ def judge(
         check, run.history, engine=engine, spark_master=spark_master, observed=info.observes
     )
     if workload is None:
-        outcome = marked(run, _outcome_of_ours(info, checkers, checked), known)
+        every = partial(checked, keeps_unlisted=True)
+        outcome = without_unlisted(marked(run, _outcome_of_ours(info, checkers, every), known))
     else:
         outcome = _outcome_of_foreign(run, info, workload, checkers, checked)
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}

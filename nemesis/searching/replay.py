@@ -24,9 +24,11 @@ from nemesis.faults import plan as plans
 from nemesis.history import older_formats
 from nemesis.history.errors import DamagedHistoryError, MissingHistoryError
 from nemesis.history.events import Event
+from nemesis.history.memory import history_of
 from nemesis.history.run_directory import RunDirectory
 from nemesis.history.schema import table
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
+from nemesis.judging.known.marking import marked
 from nemesis.running.mutant_choice import stored_mutant
 from nemesis.running.simulated.stored import read_spec
 from nemesis.running.simulated.wall_clock_limit import limit_s, limited
@@ -56,6 +58,7 @@ class Replayed:
     difference: str | None
     """The first event that differs."""
     verdict: Verdict
+    """Of the new run; documented known behaviour does not count."""
     changed_versions: tuple[str, ...]
     """What is not what it was: ``python 3.11.2 -> 3.12.1``. Told with a difference, because it may explain it."""
 
@@ -68,7 +71,8 @@ def replay(run: RunDirectory) -> Replayed:
     """
     spec, stored_hash = read_spec(run)
     with limited(limit_s(spec.scenario)):
-        simulated = simulate(spec)
+        simulated = simulate(spec, keeps_unlisted=True)
+    outcome = marked(run, simulated.outcome, history=history_of(simulated.events))
     difference: str | None = None
     compared = len(simulated.events)
     if simulated.trace_hash != stored_hash:
@@ -80,7 +84,7 @@ def replay(run: RunDirectory) -> Replayed:
         stored_hash=stored_hash,
         compared=compared,
         difference=difference,
-        verdict=simulated.outcome.verdict,
+        verdict=outcome.verdict,
         changed_versions=_changed(run.read_info().versions, versions(SIMULATION)),
     )
 

@@ -59,8 +59,8 @@ class SimulationResult:
 
 
 @collected_afterwards()
-def simulate(spec: SimulationSpec) -> SimulationResult:
-    """Run a specification on virtual time, and check it; blocks.
+def simulate(spec: SimulationSpec, *, keeps_unlisted: bool = False) -> SimulationResult:
+    """Run a specification on virtual time, and check it (``keeps_unlisted``: see ``check``); blocks.
 
     Raises ``HarnessError`` or ``RuntimeFailure`` when the harness fails, ``UsageError`` for a configuration that
     cannot be.
@@ -70,7 +70,8 @@ def simulate(spec: SimulationSpec) -> SimulationResult:
     simulation.execute()
     entries = tuple(simulation.record.entries)
     checkers = judged_by_default(ALL_SOURCES) if spec.checkers is None else spec.checkers
-    outcome = check(history_of(entry.event for entry in entries), select(checkers))
+    history = history_of(entry.event for entry in entries)
+    outcome = check(history, select(checkers), keeps_unlisted=keeps_unlisted)
     if spec.checkers is not None:
         outcome = only(outcome, spec.checkers)
     return SimulationResult(

@@ -3,6 +3,7 @@ against it."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from nemesis.checkers.breaks.events import broker, harness, history, znode
@@ -130,6 +131,29 @@ def test_sizes_of_segments(size: int, bases: tuple[int, ...], decided: Verdict) 
 def test_topics_with_settings_of_their_own(events: list[Event]) -> None:
     assert rolls(limit(40), stored(0, 2, 3), events) is Verdict.VALID
     assert rolls(limit(40), stored(0, 2, 3)) is Verdict.INVALID
+
+
+def test_a_segment_that_may_have_been_cut_is_not_compared() -> None:
+    """A follower appends two batches in one piece, which begins a segment, and cuts the second one off."""
+    log = stored(0, 2, 3)
+    assert rolls(limit(40), log) is Verdict.INVALID
+    for first in (1, 2, 3):
+        epochs = [
+            msgspec.structs.replace(event, leader_epoch=9)
+            if event.kind == "stored-batch" and (event.offset or 0) >= first
+            else event
+            for event in log
+        ]
+        assert rolls(limit(40), epochs) is Verdict.VALID
+
+    def struck(fault: str, node: str) -> Event:
+        return Event(
+            time=1, process="nemesis", kind="fault-invoke", fault=fault, fault_id=1, targets=[node]
+        )
+
+    assert rolls(limit(40), log, struck("power-cut", "broker-1")) is Verdict.VALID
+    assert rolls(limit(40), log, struck("power-cut", "broker-2")) is Verdict.INVALID
+    assert rolls(limit(40), log, struck("kill", "broker-1")) is Verdict.INVALID
 
 
 def test_segments_of_a_compacted_log_are_small() -> None:

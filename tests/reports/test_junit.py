@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+import msgspec
+
 from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict
 from nemesis.reports.junit import render
 from tests.reports import story
@@ -55,6 +57,16 @@ def test_a_property_that_held_passes() -> None:
     assert (case.get("classname"), case.get("name")) == ("nemesis.partition-controller", "hw-grows")
     assert [child.tag for child in case] == ["system-out"]
     assert case.findtext("system-out") == "1,234 events checked"
+
+
+def test_a_property_that_is_broken_as_known_passes_and_says_so() -> None:
+    result = broken("It was above.", Verdict.VALID)
+    known = msgspec.structs.replace(result.findings[0], known="KIP-966")
+    (case,) = suite(msgspec.structs.replace(result, findings=(known,))).findall("testcase")
+    assert [child.tag for child in case] == ["system-out"]
+    assert case.findtext("system-out") == (
+        "9 events checked; broken as known (KIP-966), not counted in the verdict: orders-0: It was above."
+    )
 
 
 def test_a_broken_property_fails_with_its_proof_and_its_replay() -> None:

@@ -1,38 +1,56 @@
 """An entry of the list of known behaviour, and the evidence by which an instance of it differs from a new finding.
 
-A property and a version alone would hide new bugs behind old ones. So an entry names partitions, from evidence that
-does not come from the findings: the intent of a fault, or what a broker has logged.
+A property and a version alone would hide new bugs behind old ones. So an entry has a test that compares a finding with
+evidence that does not come from the findings: a fault and what it was measured to do, or what a broker has logged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Event, Kind
-from nemesis.history.reader import open_history
+from nemesis.history.reader import History, open_history
 from nemesis.history.run_directory import RunDirectory
+from nemesis.history.vocabulary.faults import MEASURED
 from nemesis.support.node_names import node_of
 
 Release = tuple[int, ...]
 """Major, minor and patch number."""
 REFERENCE: Final[Release] = (3, 9, 1)
 """The release as which the reference behaves, with ZooKeeper."""
+_COLUMNS: Final = ("fault_id", "targets", "effect", "detail")
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedFault:
+    """A fault that had its effect."""
+
+    began_ns: int
+    """When it was about to be applied."""
+    applied_ns: int
+    """When its effect had been measured."""
+    intent: Mapping[str, Any]
+    """What was about to be done."""
+    measured: Mapping[str, Any]
+    """What was measured, by the names of the nodes."""
 
 
 class Evidence:
     """What a run shows beside its findings."""
 
-    def __init__(self, run: RunDirectory) -> None:
+    def __init__(self, run: RunDirectory, history: History | None = None) -> None:
+        """``history``: of the run that is judged, if it is not the stored one."""
         self._run = run
         self._info = run.read_info()
+        self._given = history
 
     @property
     def release(self) -> Release | None:
@@ -46,24 +64,48 @@ class Evidence:
         return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else None
 
     @cached_property
-    def begun_faults(self) -> tuple[Event, ...]:
-        """The ``fault-invoke`` events, with ``fault`` and ``detail``."""
-        columns = ["time", "process", "kind", "seq", "fault", "targets", "detail"]
-        segments = (
-            Segment.of(group, columns) for group in open_history(self._run.history).row_groups
-        )
+    def applied_faults(self) -> tuple[AppliedFault, ...]:
+        """The faults whose effect was measured, in the order of their effects."""
+        begun = {event.fault_id: event for event in self._events(Kind.FAULT_INVOKE, *_COLUMNS)}
         return tuple(
-            event
-            for segment in segments
-            for _, event in segment.only({Kind.FAULT_INVOKE}).events("fault", "targets", "detail")
+            AppliedFault(
+                begun[event.fault_id].time,
+                event.time,
+                _object_in(begun[event.fault_id]),
+                _object_in(event),
+            )
+            for event in self._events(Kind.FAULT_APPLIED, *_COLUMNS)
+            if event.effect == MEASURED and event.fault_id in begun
         )
 
-    def broker_logs(self) -> Iterator[Path]:
-        """Yield the files of what the brokers have logged, those that there are."""
+    @cached_property
+    def deleted_topics(self) -> frozenset[str]:
+        """The topics of which a client has requested the deletion: their names may stand for several topics."""
+        asked = self._events(Kind.INVOKE, "f", "topic")
+        return frozenset(
+            event.topic for event in asked if event.f == "delete-topic" and event.topic
+        )
+
+    def broker_logs(self) -> Iterator[tuple[str, Path]]:
+        """Yield the names of brokers, and the files of what they have logged, those that there are."""
         for number in range(1, self._info.brokers + 1):
             file = self._run.path / "logs" / f"{node_of(number)}.log"
             if file.is_file():
-                yield file
+                yield node_of(number), file
+
+    @cached_property
+    def _history(self) -> History:
+        return open_history(self._run.history) if self._given is None else self._given
+
+    def _events(self, kind: Kind, *columns: str) -> Iterator[Event]:
+        names = ["time", "process", "kind", "seq", *columns]
+        for group in self._history.row_groups:
+            for _, event in Segment.of(group, names).only({kind}).events(*columns):
+                yield event
+
+
+Test = Callable[[Finding], bool]
+"""Returns whether a finding of the behaviour's properties is an instance of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +121,8 @@ class KnownBehaviour:
     """The releases that have it, both included: (3, 9) stands for all of 3.9."""
     properties: frozenset[str]
     """The properties that it breaks."""
-    partitions: Callable[[Evidence], frozenset[str]]
-    """Returns the partitions in which the run shows it, as findings name them: ``orders-0-1``."""
-    is_shown_by: Callable[[Finding], bool] = lambda finding: True  # noqa: ARG005
-    """Whether a finding looks like it, beside its property and partition."""
+    test: Callable[[Evidence], Test]
+    """Returns the test of findings that the evidence of a run permits."""
     is_documented: bool = True
     """Whether Kafka's project documents it; otherwise it is a bug that we suspect, and counts unless asked."""
 
@@ -93,9 +133,9 @@ class KnownBehaviour:
         return self.first <= release and release[: len(self.last)] <= self.last
 
 
-def detail_of(event: Event) -> dict[str, object]:
+def _object_in(event: Event) -> dict[str, Any]:
     """Return the JSON object in ``detail``; empty if it has another form."""
     try:
-        return msgspec.json.decode(event.detail or "{}", type=dict[str, object])
+        return msgspec.json.decode(event.detail or "{}", type=dict[str, Any])
     except msgspec.MsgspecError:
         return {}

@@ -1,8 +1,8 @@
 """The list of known behaviour, and an outcome that is marked by it.
 
 A finding that is known keeps its place and says so. If every finding of a property is known, they do not count: the
-property is reported as broken and allowed, as after an unclean election that is permitted. If one is new, or if there
-are more than the outcome lists and they are about other partitions, the property stays ``invalid``.
+property is reported as broken and allowed, as after an unclean election that is permitted. Those that the outcome does
+not list are tested, too. If one is new, or if there are more than were kept, the property stays ``invalid``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from enum import StrEnum
 from typing import Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict, combine
+from nemesis.history.reader import History
 from nemesis.history.run_directory import RunDirectory
-from nemesis.judging.known.behaviour import Evidence, KnownBehaviour
+from nemesis.judging.known.behaviour import Evidence, KnownBehaviour, Test
 from nemesis.judging.known.last_replica import LAST_REPLICA
 from nemesis.judging.known.lost_leader_and_isr import LOST_LEADER_AND_ISR
 from nemesis.support.choices import one_of
@@ -50,23 +52,33 @@ def marked(
     outcome: Outcome,
     allowed: Allowed = Allowed.DOCUMENTED,
     listed: Sequence[KnownBehaviour] = LISTED,
+    history: History | None = None,
 ) -> Outcome:
-    """Return the outcome with known findings marked, and without those in its verdict that are allowed."""
+    """Return the outcome with known findings marked, and without those in its verdict that are allowed.
+
+    ``history``: of the run that was judged, if it is a repetition of the stored one.
+    """
     if outcome.verdict is not Verdict.INVALID:
         return outcome
-    evidence = Evidence(run)
+    evidence = Evidence(run, history)
     for behaviour in listed:
         if behaviour.holds_for(evidence.release) and _may_be_shown(outcome, behaviour):
-            partitions = behaviour.partitions(evidence)
+            is_instance = behaviour.test(evidence)
             is_allowed = allowed.covers(behaviour)
             results = [
-                _result(result, behaviour, partitions, is_allowed=is_allowed)
+                _result(result, behaviour, is_instance, is_allowed=is_allowed)
                 for result in outcome.results
             ]
             outcome = msgspec.structs.replace(outcome, results=tuple(results))
     verdicts = [result.verdict for result in outcome.results]
     verdicts += [Verdict.UNKNOWN] * len(outcome.problems)
     return msgspec.structs.replace(outcome, verdict=combine(verdicts))
+
+
+def without_unlisted(outcome: Outcome) -> Outcome:
+    """Return the outcome as it is stored: findings beyond the first of a property are only counted."""
+    results = [msgspec.structs.replace(result, unlisted=UNSET) for result in outcome.results]
+    return msgspec.structs.replace(outcome, results=tuple(results))
 
 
 def _may_be_shown(outcome: Outcome, behaviour: KnownBehaviour) -> bool:
@@ -77,24 +89,23 @@ def _may_be_shown(outcome: Outcome, behaviour: KnownBehaviour) -> bool:
 
 
 def _result(
-    result: Result, behaviour: KnownBehaviour, partitions: frozenset[str], *, is_allowed: bool
+    result: Result, behaviour: KnownBehaviour, is_instance: Test, *, is_allowed: bool
 ) -> Result:
     if result.property not in behaviour.properties or result.verdict is not Verdict.INVALID:
         return result
-
-    def is_known(finding: Finding) -> bool:
-        return finding.key in partitions and behaviour.is_shown_by(finding)
-
-    broken = [finding for finding in result.findings if finding.verdict is Verdict.INVALID]
-    are_all_known = all(map(is_known, broken)) and set(result.broken_keys) <= partitions
-    excused = is_allowed and are_all_known
+    unlisted = () if isinstance(result.unlisted, UnsetType) else result.unlisted
+    every = (*result.findings, *unlisted)
+    broken = (finding for finding in every if finding.verdict is Verdict.INVALID)
+    are_all_known = len(every) >= result.finding_count and all(map(is_instance, broken))
+    is_excused = is_allowed and are_all_known
     findings = [
-        _mark(finding, behaviour, is_excused=excused)
-        if finding.verdict is Verdict.INVALID and is_known(finding)
+        _mark(finding, behaviour, is_excused=is_excused)
+        if finding.verdict is Verdict.INVALID and is_instance(finding)
         else finding
         for finding in result.findings
     ]
-    verdict = combine(finding.verdict for finding in findings) if excused else result.verdict
+    others = (finding.verdict for finding in every if finding.verdict is not Verdict.INVALID)
+    verdict = combine([Verdict.VALID, *others]) if is_excused else result.verdict
     return msgspec.structs.replace(result, findings=tuple(findings), verdict=verdict)
 
 

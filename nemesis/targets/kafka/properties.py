@@ -19,11 +19,12 @@ from nemesis.history.vocabulary.harness import (
     BALANCE_PERCENTAGE,
     CONTROL_BACKOFF,
     CONTROL_TIMEOUT,
+    SEGMENT_BYTES,
     SESSION_TIMEOUT,
     UNCLEAN_ELECTIONS,
 )
 from nemesis.support.errors import UsageError
-from nemesis.targets.kafka.releases import Release
+from nemesis.targets.kafka.releases import DEFAULT_VERSION, Release
 
 LEFT_OUT: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -69,6 +70,10 @@ BROKER_SESSION: Final = "broker.session.timeout.ms"
 HEARTBEAT: Final = "broker.heartbeat.interval.ms"
 HEARTBEATS_PER_SESSION: Final = 4
 """Kafka's defaults are 9 s and 2 s."""
+
+LARGER_SEGMENTS_SINCE: Final = (4, 0)
+MIN_SEGMENT_BYTES: Final = 1_048_576
+"""What a segment has at least since then (KIP-1030): scenarios about segments have smaller ones."""
 
 REPLICATION_FACTORS: Final = (
     "offsets.topic.replication.factor",
@@ -133,6 +138,8 @@ def require_known(properties: Mapping[str, object], release: Release) -> None:
     _require_the_harness_choices(properties)
     if not release.uses_zookeeper:
         _require_none_of_zookeeper(properties, release)
+    if release.line >= LARGER_SEGMENTS_SINCE:
+        _require_large_segments(properties, release)
     protocol = protocol_of(properties, release)
     if protocol < OLDEST_PROTOCOL:
         raise UsageError(
@@ -152,6 +159,15 @@ def _require_none_of_zookeeper(properties: Mapping[str, object], release: Releas
             raise UsageError(
                 f"broker configuration: {name} is {properties[name]!r}: Kafka {release.name} has no such property"
             )
+
+
+def _require_large_segments(properties: Mapping[str, object], release: Release) -> None:
+    size = str(properties.get(SEGMENT_BYTES) or MIN_SEGMENT_BYTES)
+    if _WHOLE_NUMBER.fullmatch(size) is None or int(size) < MIN_SEGMENT_BYTES:
+        raise UsageError(
+            f"broker configuration: {SEGMENT_BYTES} is {size}: expected at least {MIN_SEGMENT_BYTES} for Kafka "
+            f"{release.name}: choose --kafka-version {DEFAULT_VERSION}, or a scenario without small segments"
+        )
 
 
 def _require_values(properties: Mapping[str, object]) -> None:

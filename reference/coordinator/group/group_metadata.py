@@ -210,9 +210,14 @@ class GroupMetadata:
     # Protocols
 
     def supports_protocols(self, protocol_type: str, names: Collection[str]) -> bool:
-        """Whether a member with these protocols could join: all members have one of them in common."""
+        """Whether a member with these protocols could join: all members have one of them in common.
+
+        A rebalance that all members have left still has its type, and takes any protocol.
+        """
         if self.state is GroupState.EMPTY:
             return bool(protocol_type and names)
+        if not self.members:
+            return self.protocol_type == protocol_type and bool(names)
         return self.protocol_type == protocol_type and not self._candidates().isdisjoint(names)
 
     def select_protocol(self) -> str:

@@ -222,6 +222,24 @@ def test_what_is_refused_of_members(tmp_path: Path) -> None:
     on_group_node(tmp_path, scenario)
 
 
+def test_a_client_joins_a_rebalance_that_all_members_have_left(tmp_path: Path) -> None:
+    async def scenario(node: GroupNode) -> None:
+        await node.lead()
+        first = node.join()
+        (member_id,) = node.group.members
+        node.coordinator.leave_group(GROUP, [MemberIdentity(member_id, None)])
+        assert (await first).error is ErrorCode.unknown_member_id
+        assert node.group.state is GroupState.PREPARING_REBALANCE
+        kind = await node.join(protocol_type="connect")
+        assert kind.error is ErrorCode.inconsistent_group_protocol
+        assert (await node.join(protocols=())).error is ErrorCode.inconsistent_group_protocol
+        second = await node.join(protocols=(("sticky", b""),))
+        assert (second.error, second.generation_id) == (ErrorCode.none, 1)
+        assert second.protocol_name == "sticky"
+
+    on_group_node(tmp_path, scenario, **{"group.initial.rebalance.delay.ms": 3000})
+
+
 def test_a_group_takes_no_more_members_than_it_may_have(tmp_path: Path) -> None:
     async def scenario(node: GroupNode) -> None:
         await node.lead()

@@ -38,6 +38,17 @@ def test_a_request_time_out_is_that_of_the_controller_or_refused() -> None:
         translated({"request.timeout.ms": 5000}, NEWEST)
 
 
+def test_small_segments_are_refused_since_kafka_4() -> None:
+    name = "log.segment.bytes"
+    assert translated({name: 2048}, NEWEST)[name] == "2048"
+    assert translated({name: 1_048_576}, KRAFT)[name] == "1048576"
+    for value in (1_048_575, "2048"):
+        with pytest.raises(
+            UsageError, match=r"expected at least 1048576 .*--kafka-version 3\.9\.1"
+        ):
+            translated({name: value}, KRAFT)
+
+
 def test_null_is_the_default() -> None:
     asked = dict.fromkeys(("min.insync.replicas", "control.plane.listener.name", "compression"))
     assert translated(asked, NEWEST) == translated({}, NEWEST)
