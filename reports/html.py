@@ -118,10 +118,13 @@ def render(
 
 
 def _target(info: RunInfo) -> str:
-    """Return the target and what was chosen of it: ``kafka 3.9.1 broker-logs``."""
-    options = info.config.get("target_options", {})
-    chosen = (name if value == JUDGED else value for name, value in options.items())
-    return " ".join([info.target, *chosen])
+    """Return the target and what was chosen of it: ``kafka 3.9.1, controllers 3``."""
+    chosen = [
+        name if value == JUDGED else f"{name.removesuffix('-version')} {value}"
+        for name, value in info.config.get("target_options", {}).items()
+    ]
+    is_named = any(choice.startswith(f"{info.target} ") for choice in chosen)
+    return ", ".join(chosen if is_named else [info.target, *chosen])
 
 
 def _headline(outcome: Outcome) -> str:

@@ -57,14 +57,31 @@ def rewritten(reported: Reported, tmp_path: Path, result: Outcome) -> Page:
     return Page.of(run.report_file.read_text())
 
 
-def test_the_version_of_the_target_is_stated(reported: Reported, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "options", "stated"),
+    [
+        ("kafka", {"kafka-version": "3.9.1", "broker-logs": "judged"}, "kafka 3.9.1, broker-logs"),
+        ("kafka", {"kafka-version": "4.1.1", "controllers": "3"}, "kafka 4.1.1, controllers 3"),
+        (
+            "mixed",
+            {"reference": "1", "kafka-version": "3.9.1"},
+            "mixed, reference 1, kafka 3.9.1",
+        ),
+        ("reference", {}, "reference"),
+    ],
+)
+def test_the_target_is_stated_with_what_was_chosen_of_it(
+    reported: Reported, tmp_path: Path, target: str, options: dict[str, str], stated: str
+) -> None:
     run = RunDirectory(tmp_path / "run")
     run.path.mkdir()
-    chosen = {"target_options": {"kafka-version": "3.9.1"}}
-    run.write_info(msgspec.structs.replace(reported.run.read_info(), target="kafka", config=chosen))
+    info = msgspec.structs.replace(
+        reported.run.read_info(), target=target, config={"target_options": options}
+    )
+    run.write_info(info)
     run.history.symlink_to(reported.run.history)
     reports.write(run, reported.outcome)
-    assert "kafka 3.9.1 on " in run.report_file.read_text()
+    assert f"{stated} on " in run.report_file.read_text()
 
 
 def test_needs_nothing_from_outside(page: Page) -> None:
