@@ -98,6 +98,7 @@ def render(
         found=numbered,
         groups=_grouped(numbered),
         run=run,
+        not_begun=_not_begun(info, run),
         drawn=drawn,
         operations=operations,
         events_by_kind=_client_facts(run, operations) if info.foreign else _facts(run, rows, info),
@@ -125,6 +126,16 @@ def _target(info: RunInfo) -> str:
     ]
     is_named = any(choice.startswith(f"{info.target} ") for choice in chosen)
     return ", ".join(chosen if is_named else [info.target, *chosen])
+
+
+def _not_begun(info: RunInfo, run: series.RunSeries) -> list[str]:
+    """Return the planned faults that were neither begun nor skipped: the time of the faults ended before."""
+    begun = {fault.fault_id for fault in run.faults}
+    return [
+        f"{planned['fault']} at {planned['at_s']:g} s"
+        for fault_id, planned in enumerate(info.plan or [])
+        if fault_id not in begun
+    ]
 
 
 def _headline(outcome: Outcome) -> str:

@@ -57,6 +57,23 @@ def rewritten(reported: Reported, tmp_path: Path, result: Outcome) -> Page:
     return Page.of(run.report_file.read_text())
 
 
+def test_planned_faults_that_had_no_time_left_are_listed(
+    reported: Reported, tmp_path: Path
+) -> None:
+    assert "not begun" not in reported.page
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    info = reported.run.read_info()
+    late = {"at_s": 20.5, "fault": "rolling-restart"}
+    run.write_info(msgspec.structs.replace(info, plan=[*(info.plan or []), late]))
+    run.history.symlink_to(reported.run.history)
+    reports.write(run, reported.outcome)
+    assert (
+        "Planned and not begun, because no time was left: rolling-restart at 20.5 s."
+        in run.report_file.read_text()
+    )
+
+
 @pytest.mark.parametrize(
     ("target", "options", "stated"),
     [
