@@ -445,7 +445,7 @@ ONE_LEADER_PER_EPOCH: Final = Property(
     source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
     check=OneLeaderPerEpoch,
     decided_from=frozenset({EventSource.METADATA_LOG, EventSource.TRACES}),
-    stand_ins=frozenset({EventSource.BROKER_LOGS}),
+    stand_ins=frozenset({EventSource.QUORUM_LOG, EventSource.BROKER_LOGS}),
     reason=leaders.one_leader_per_epoch,
     breaks=breaks.ONE_LEADER_PER_EPOCH,
 )

@@ -28,6 +28,7 @@ from typing import Any, Final
 import msgspec
 
 from nemesis.history.events import Event, Kind
+from nemesis.history.topic_ids import topic_id_of
 
 LAUNCHER: Final = "nemesis"
 """The logger of the line that begins an incarnation."""
@@ -144,7 +145,8 @@ class _Reader:
         columns = list(self._started)
         for replica in [*self._ended, *self._replicas.values()]:
             if replica.topic_id is not None:
-                columns += [{**event, "topic_id": replica.topic_id} for event in replica.events]
+                topic_id = topic_id_of(replica.topic_id)
+                columns += [{**event, "topic_id": topic_id} for event in replica.events]
         return [Event(**event) for event in sorted(columns, key=lambda event: event["seq"])]
 
     def take(self, line: LogLine) -> None:

@@ -11,14 +11,13 @@ the system under test may well have written it.
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
-from uuid import UUID
 
 import msgspec
 
 from nemesis.history.events import Event, Kind
+from nemesis.history.topic_ids import topic_id_of
 from nemesis.history.zookeeper_log import (
     CREATES,
     DELETES,
@@ -100,7 +99,7 @@ class ZnodeEvents:
         topic = TOPIC_PATH.fullmatch(path)
         data = _json(operation.data)
         if topic is not None and isinstance(data, dict) and isinstance(data.get("topic_id"), str):
-            self._topic_ids[topic[1]] = _uuid(data["topic_id"])
+            self._topic_ids[topic[1]] = topic_id_of(data["topic_id"])
 
     def _forget(self, path: str) -> None:
         self._ephemerals.pop(path, None)
@@ -178,14 +177,6 @@ def _json(data: bytes | None) -> Any:
         return msgspec.json.decode(data) if data else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-
-
-def _uuid(text: str) -> str:
-    """Return the id as everybody else in a history spells it; Kafka's znodes hold it in URL-safe base64."""
-    try:
-        return str(UUID(bytes=urlsafe_b64decode(text + "=" * (-len(text) % 4))))
-    except ValueError:
-        return text
 
 
 def _int(data: Any, name: str) -> int | None:

@@ -98,6 +98,7 @@ def render(
         found=numbered,
         groups=_grouped(numbered),
         run=run,
+        not_begun=_not_begun(info, run),
         drawn=drawn,
         operations=operations,
         events_by_kind=_client_facts(run, operations) if info.foreign else _facts(run, rows, info),
@@ -118,10 +119,23 @@ def render(
 
 
 def _target(info: RunInfo) -> str:
-    """Return the target and what was chosen of it: ``kafka 3.9.1 broker-logs``."""
-    options = info.config.get("target_options", {})
-    chosen = (name if value == JUDGED else value for name, value in options.items())
-    return " ".join([info.target, *chosen])
+    """Return the target and what was chosen of it: ``kafka 3.9.1, controllers 3``."""
+    chosen = [
+        name if value == JUDGED else f"{name.removesuffix('-version')} {value}"
+        for name, value in info.config.get("target_options", {}).items()
+    ]
+    is_named = any(choice.startswith(f"{info.target} ") for choice in chosen)
+    return ", ".join(chosen if is_named else [info.target, *chosen])
+
+
+def _not_begun(info: RunInfo, run: series.RunSeries) -> list[str]:
+    """Return the planned faults that were neither begun nor skipped: the time of the faults ended before."""
+    begun = {fault.fault_id for fault in run.faults}
+    return [
+        f"{planned['fault']} at {planned['at_s']:g} s"
+        for fault_id, planned in enumerate(info.plan or [])
+        if fault_id not in begun
+    ]
 
 
 def _headline(outcome: Outcome) -> str:

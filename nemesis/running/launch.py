@@ -26,7 +26,7 @@ from nemesis.running.record import FileRecord
 from nemesis.running.run import Run
 from nemesis.running.simulated.run import simulate_into
 from nemesis.running.simulated.wall_clock_limit import StillAtWork
-from nemesis.support.errors import HarnessError, MissingRequirement
+from nemesis.support.errors import HarnessError, MissingRequirement, UsageError
 from nemesis.support.interrupts import Interrupted, terminable
 from nemesis.support.paths import short
 
@@ -115,7 +115,7 @@ def launch(
             f"{error}: where it was is in {short(directory.logs / LOG_FILE)}, what happened until then is kept, "
             f"`nemesis check {short(directory.path)}` judges it"
         ) from error
-    except (RuntimeFailure, HarnessError):
+    except (RuntimeFailure, HarnessError, UsageError):
         _logger.exception("the run failed")
         raise
     except Exception as error:

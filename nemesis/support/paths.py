@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from nemesis.support.errors import MissingRequirement
+
+CURE_FOR_CACHE: Final = "set XDG_CACHE_HOME to a directory that can be written"
 
 
 def short(path: Path) -> str:
@@ -20,5 +23,7 @@ def cache_directory() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise MissingRequirement(f"the cache {folder} cannot be made: {error.strerror}") from None
+        raise MissingRequirement(
+            f"the cache {folder} cannot be made: {error.strerror}: {CURE_FOR_CACHE}"
+        ) from None
     return folder

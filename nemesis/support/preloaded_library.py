@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from nemesis.support.errors import MissingRequirement
-from nemesis.support.paths import cache_directory
+from nemesis.support.paths import CURE_FOR_CACHE, cache_directory
 
 COMPILERS: Final = ("cc", "gcc", "clang")
 OPTIONS: Final = ("-std=gnu11", "-O2", "-shared", "-fPIC")
@@ -55,7 +55,7 @@ def _compile(source: Path, library: Path, purpose: str) -> None:
             draft.replace(library)
     except OSError as error:
         raise MissingRequirement(
-            f"the library that {purpose} cannot be kept in {library.parent}: {error.strerror}"
+            f"the library that {purpose} cannot be kept in {library.parent}: {error.strerror}: {CURE_FOR_CACHE}"
         ) from None
 
 

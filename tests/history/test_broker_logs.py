@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nemesis.checkers import select
@@ -19,7 +20,9 @@ from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.sources import ALL_SOURCES, EventSource
 from nemesis.support.kafka_logging import begin_incarnation
 
-TOPIC_ID = "hYq7ZejeSNKet6If7J0gxQ"
+LOGGED_ID = "hYq7ZejeSNKet6If7J0gxQ"
+TOPIC_ID = "858abb65-e8de-48d2-9eb7-a21fec9d20c5"
+"""The same as every other source of a history spells it."""
 STATES, LOG = "state.change.logger", "kafka.log.UnifiedLog"
 MANAGER, PARTITION = "kafka.log.LogManager", "kafka.cluster.Partition"
 FETCHERS = "kafka.server.ReplicaFetcherManager"
@@ -42,7 +45,7 @@ def loaded(mark: int) -> Line:
 
 def leads(epoch: int, end: int, mark: int, isr: str = "1,2") -> Line:
     text = (
-        f"[Broker id=1] Leader t-0 with topic id Some({TOPIC_ID}) starts at leader epoch {epoch} from offset {end} "
+        f"[Broker id=1] Leader t-0 with topic id Some({LOGGED_ID}) starts at leader epoch {epoch} from offset {end} "
         f"with partition epoch 7, high watermark {mark}, ISR [{isr}], adding replicas [] and removing replicas [] . "
         "Previous leader None and previous leader epoch was -1."
     )
@@ -59,7 +62,7 @@ def follows(epoch: int, end: int, mark: int) -> Line:
 
 def fetches() -> Line:
     state = (
-        f"t-0 -> InitialFetchState(Some({TOPIC_ID}),BrokerEndPoint(id=1, host=127.0.0.1:9092),0,0)"
+        f"t-0 -> InitialFetchState(Some({LOGGED_ID}),BrokerEndPoint(id=1, host=127.0.0.1:9092),0,0)"
     )
     text = (
         f"[ReplicaFetcherManager on broker 2] Added fetcher to broker 1 for partitions Map({state})"
@@ -147,7 +150,7 @@ def test_a_log_is_cut_and_begins_again(tmp_path: Path) -> None:
 def test_a_new_isr_counts_from_then_on(tmp_path: Path) -> None:
     updated = (PARTITION, "[Partition t-0 broker=1] ISR updated to 1,2,3  and version updated to 9")
     text = (
-        f"[Broker id=1] Skipped the become-leader state change for t-0 with topic id Some({TOPIC_ID}) and partition "
+        f"[Broker id=1] Skipped the become-leader state change for t-0 with topic id Some({LOGGED_ID}) and partition "
         "state X since it is already the leader with leader epoch 3. Current high watermark 1, ISR [1], adding "
         "replicas [] and removing replicas []."
     )
@@ -159,7 +162,7 @@ def test_a_new_isr_counts_from_then_on(tmp_path: Path) -> None:
 
 def test_a_log_that_was_there_ends_where_the_broker_found_it(tmp_path: Path) -> None:
     text = (
-        f"Completed load of Log(dir=/run/data/t-0, topicId={TOPIC_ID}, topic=t, partition=0, highWatermark=2, "
+        f"Completed load of Log(dir=/run/data/t-0, topicId={LOGGED_ID}, topic=t, partition=0, highWatermark=2, "
         "lastStableOffset=2, logStartOffset=2, logEndOffset=8) with 1 segments, local-log-start-offset 2 and "
         "log-end-offset 8 in 3ms (1/1 completed in /run/data)"
     )
@@ -177,7 +180,7 @@ def test_a_follower_has_what_its_former_fetcher_appended_meanwhile(tmp_path: Pat
 def test_a_log_that_waits_for_its_deletion_is_not_one_of_a_replica(tmp_path: Path) -> None:
     def there(name: str, end: int) -> Line:
         text = (
-            f"Completed load of Log(dir=/run/data/{name}, topicId={TOPIC_ID}, topic=t, partition=0, highWatermark=0, "
+            f"Completed load of Log(dir=/run/data/{name}, topicId={LOGGED_ID}, topic=t, partition=0, highWatermark=0, "
             f"lastStableOffset=0, logStartOffset=0, logEndOffset={end}) with 1 segments"
         )
         return MANAGER, text
@@ -203,14 +206,14 @@ def test_the_next_topic_of_a_name_is_another_one(tmp_path: Path) -> None:
     path = "/run/data/t-0.5b7f-delete"
     deleted = (MANAGER, f"Log for partition t-0 is renamed to {path} and is scheduled for deletion")
     lines = [created(), loaded(0), leads(4, 0, 0), deleted, created(), loaded(0), follows(0, 0, 0)]
-    second = (FETCHERS, fetches()[1].replace(TOPIC_ID, "A" * 22))
+    second = (FETCHERS, fetches()[1].replace(LOGGED_ID, "A" * 22))
     *_, stopped, opened, follower = read(tmp_path, *lines, second)
     assert (stopped.kind, stopped.step, stopped.topic_id) == (
         Kind.REPLICA_STOPPED,
         "delete",
         TOPIC_ID,
     )
-    assert {opened.topic_id, follower.topic_id} == {"A" * 22}
+    assert {opened.topic_id, follower.topic_id} == {"00000000-0000-0000-0000-000000000000"}
 
 
 def test_a_line_that_a_killed_broker_left_torn_costs_only_itself(tmp_path: Path) -> None:
@@ -270,6 +273,41 @@ def test_high_watermarks_are_judged(tmp_path: Path, end: int, verdict: Verdict) 
     assert (result.verdict, result.checked) == (verdict, 1)
     assert result.in_part_without == (EventSource.TRACES,)
     assert not any("None" in step for finding in result.findings for step in finding.steps)
+
+
+def state_of(leader: int) -> Event:
+    """The partition's first state in ZooKeeper's log, with this leader in leader epoch 0."""
+    return Event(
+        time=1_000,
+        process="zookeeper",
+        kind=Kind.ZNODE,
+        seq=1,
+        zxid=1,
+        zk_op="create",
+        zk_version=0,
+        path="/brokers/topics/t/partitions/0/state",
+        topic="t",
+        topic_id=TOPIC_ID,
+        partition=0,
+        leader=leader,
+        leader_epoch=0,
+        isr=[1, 2],
+    )
+
+
+@pytest.mark.parametrize("metadata", [EventSource.METADATA_LOG, EventSource.QUORUM_LOG])
+@pytest.mark.parametrize(("leader", "verdict"), [(1, Verdict.VALID), (2, Verdict.INVALID)])
+def test_leaders_are_compared_with_the_log_of_metadata(
+    tmp_path: Path, metadata: EventSource, leader: int, verdict: Verdict
+) -> None:
+    run = cluster_run(tmp_path, 5)
+    with run.raw_file("zookeeper").open("wb") as file:
+        file.write(msgspec.json.encode(state_of(leader)) + b"\n")
+    assert ingest(run).problems == ()
+    observed = {*run.read_info().observes, metadata}
+    outcome = check(open_history(run.history), select(["one-leader-per-epoch"]), observed=observed)
+    (result,) = outcome.results
+    assert result.verdict is verdict
 
 
 def test_a_broker_without_a_log_is_a_problem(tmp_path: Path) -> None:

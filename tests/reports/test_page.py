@@ -57,14 +57,48 @@ def rewritten(reported: Reported, tmp_path: Path, result: Outcome) -> Page:
     return Page.of(run.report_file.read_text())
 
 
-def test_the_version_of_the_target_is_stated(reported: Reported, tmp_path: Path) -> None:
+def test_planned_faults_that_had_no_time_left_are_listed(
+    reported: Reported, tmp_path: Path
+) -> None:
+    assert "not begun" not in reported.page
     run = RunDirectory(tmp_path / "run")
     run.path.mkdir()
-    chosen = {"target_options": {"kafka-version": "3.9.1"}}
-    run.write_info(msgspec.structs.replace(reported.run.read_info(), target="kafka", config=chosen))
+    info = reported.run.read_info()
+    late = {"at_s": 20.5, "fault": "rolling-restart"}
+    run.write_info(msgspec.structs.replace(info, plan=[*(info.plan or []), late]))
     run.history.symlink_to(reported.run.history)
     reports.write(run, reported.outcome)
-    assert "kafka 3.9.1 on " in run.report_file.read_text()
+    assert (
+        "Planned and not begun, because no time was left: rolling-restart at 20.5 s."
+        in run.report_file.read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "stated"),
+    [
+        ("kafka", {"kafka-version": "3.9.1", "broker-logs": "judged"}, "kafka 3.9.1, broker-logs"),
+        ("kafka", {"kafka-version": "4.1.1", "controllers": "3"}, "kafka 4.1.1, controllers 3"),
+        (
+            "mixed",
+            {"reference": "1", "kafka-version": "3.9.1"},
+            "mixed, reference 1, kafka 3.9.1",
+        ),
+        ("reference", {}, "reference"),
+    ],
+)
+def test_the_target_is_stated_with_what_was_chosen_of_it(
+    reported: Reported, tmp_path: Path, target: str, options: dict[str, str], stated: str
+) -> None:
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    info = msgspec.structs.replace(
+        reported.run.read_info(), target=target, config={"target_options": options}
+    )
+    run.write_info(info)
+    run.history.symlink_to(reported.run.history)
+    reports.write(run, reported.outcome)
+    assert f"{stated} on " in run.report_file.read_text()
 
 
 def test_needs_nothing_from_outside(page: Page) -> None:

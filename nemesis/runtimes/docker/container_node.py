@@ -18,12 +18,15 @@ from docker.models.containers import Container
 
 from nemesis.interfaces.errors import NodeExited, RuntimeFailure
 from nemesis.runtimes.docker.engine_calls import EngineRefused, ask
+from nemesis.runtimes.last_words import last_words
 from nemesis.support.node_names import BROKER, CONTROLLER
 
 POLL_INTERVAL_S = 0.01
 SIGNAL_TIMEOUT_S = 15.0
 """The kernel and the engine do it at once; only a starved machine needs longer."""
 
+LOG_TAIL_LINES = 100
+"""A JVM ends with a stack trace, which may be long."""
 CGROUPS = Path("/sys/fs/cgroup")
 KILLED = "SIGKILL"
 TERMINATED = "SIGTERM"
@@ -142,12 +145,11 @@ class ContainerNode:
         return Path(f"/proc/{self.pid}/root{path}").read_bytes()
 
     async def last_words(self) -> str:
-        """Return the last line that the node printed."""
+        """Return the last line that says something."""
         said: bytes = await ask(
-            f"read the log of {self.container_name}", self._container.logs, tail=20
+            f"read the log of {self.container_name}", self._container.logs, tail=LOG_TAIL_LINES
         )
-        lines = said.decode(errors="replace").splitlines()
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+        return last_words(said.decode(errors="replace"))
 
     def _measured(self, pid: int, **effect: bool) -> dict[str, Any]:
         return {"container": self.container_name, "pid": pid, **effect}

@@ -12,13 +12,14 @@ import asyncio
 
 from nemesis.history.stored_logs import StoredLog, read_logs
 from nemesis.interfaces.cluster import voters_of
-from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.errors import NodeExited, RuntimeFailure
 from nemesis.reference.adapters.disk import RealDisk
 from nemesis.runtimes.docker.collect import Uncollected, logs_at_home
 from nemesis.runtimes.docker.engine_calls import EngineRefused, together
 from nemesis.runtimes.docker.nodes import DockerNodes
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.packet_rules import PacketRules
+from nemesis.runtimes.last_words import raise_if_refused
 from nemesis.runtimes.metadata_logs import copy_metadata_log
 from nemesis.support.errors import MissingRequirement
 from nemesis.support.journal import Journal
@@ -35,7 +36,9 @@ class DockerLifecycle:
         self._not_copied = Uncollected()
 
     async def start(self) -> None:
-        """Raises ``MissingRequirement`` (no engine, no image, no subnet, no space) or ``RuntimeFailure``."""
+        """Raises ``MissingRequirement`` (no engine, no image, no subnet, no space), ``UsageError`` when a broker does
+        not accept its configuration, or ``RuntimeFailure``.
+        """
         if self._journal is not None:
             raise RuntimeFailure("this cluster was started already")
         self._journal = Journal.create(self._nodes.run_directory)
@@ -45,6 +48,10 @@ class DockerLifecycle:
         except EngineRefused as error:
             await self._give_up()
             raise MissingRequirement(str(error)) from error
+        except NodeExited as exited:
+            await self._give_up()
+            raise_if_refused(exited)
+            raise
         except BaseException:
             await self._give_up()
             raise

@@ -11,8 +11,9 @@ import shutil
 from pathlib import Path
 
 from nemesis.history.stored_logs import StoredLog, read_logs
-from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.errors import NodeExited, RuntimeFailure
 from nemesis.reference.adapters.disk import RealDisk
+from nemesis.runtimes.last_words import raise_if_refused
 from nemesis.runtimes.local.addresses import Lease, take_lease
 from nemesis.runtimes.local.links import Links
 from nemesis.runtimes.local.node_process import TERM_GRACE_S
@@ -35,6 +36,10 @@ class LocalLifecycle:
         self._nodes.journal = Journal.create(self._nodes.run_directory)
         try:
             await self._start(self._nodes.journal)
+        except NodeExited as exited:
+            await self.stop()
+            raise_if_refused(exited)
+            raise
         except BaseException:
             await self.stop()
             raise

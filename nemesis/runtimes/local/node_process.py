@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import psutil
 
 from nemesis.interfaces.errors import NodeExited, RuntimeFailure
+from nemesis.runtimes.last_words import last_words
 from nemesis.support.journal import Journal
 
 POLL_INTERVAL_S = 0.005
@@ -24,7 +25,8 @@ SIGNAL_TIMEOUT_S = 10.0
 """The kernel stops, resumes and kills at once; only a starved machine needs longer."""
 
 TERM_GRACE_S = 3.0
-LOG_TAIL_BYTES = 2_000
+LOG_TAIL_BYTES = 20_000
+"""A JVM ends with a stack trace, which may be long."""
 
 
 class NodeProcess:
@@ -167,13 +169,12 @@ class NodeProcess:
             await asyncio.sleep(POLL_INTERVAL_S)
 
     def last_words(self) -> str:
-        """Return the last line that the process printed, and where the rest is."""
+        """Return the last line that says something, and where the rest is."""
         try:
-            lines = self._log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace").splitlines()
+            printed = self._log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
         except OSError:
-            lines = []
-        words = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-        return f"{words} (see {self._log})"
+            printed = ""
+        return f"{last_words(printed)} (see {self._log})"
 
 
 def open_log(path: Path) -> BinaryIO:

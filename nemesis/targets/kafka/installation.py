@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from nemesis.support.errors import MissingRequirement, UsageError
-from nemesis.support.paths import cache_directory
+from nemesis.support.paths import CURE_FOR_CACHE, cache_directory
 from nemesis.targets.kafka.maven import download, find_maven
 from nemesis.targets.kafka.releases import Release, find_release
 
@@ -86,7 +86,7 @@ def fetch(version: str, say: Callable[[str], None]) -> Installation:
                 _download(installation, say)
     except OSError as error:
         raise MissingRequirement(
-            f"the jars of Kafka {version} cannot be kept in {parent}: {error.strerror}"
+            f"the jars of Kafka {version} cannot be kept in {parent}: {error.strerror}: {CURE_FOR_CACHE}"
         ) from None
     return installation
 

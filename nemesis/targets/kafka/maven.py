@@ -20,7 +20,7 @@ from nemesis.targets.kafka.releases import RELOAD4J, Dependency, Release
 
 TIMEOUT_S: Final = 900.0
 REASON_CHARACTERS: Final = 300
-_ERROR: Final = re.compile(r"\[ERROR\] +(\S.*)")
+_ERROR: Final = re.compile(r"\[ERROR\] +(\S.*?)(?: -> \[Help \d+\])?$", re.MULTILINE)
 CURE: Final = "install it (Debian and Ubuntu: `sudo apt-get install maven`)"
 EXCLUDED: Final = (
     ("log4j", "log4j"),
@@ -104,4 +104,7 @@ def _run(command: list[str], version: str) -> None:
     if ran.returncode != 0:
         complaint = _ERROR.search(ran.stdout)
         reason = "it printed no error" if complaint is None else complaint[1][:REASON_CHARACTERS]
-        raise MissingRequirement(f"Maven cannot download Kafka {version}: {reason}")
+        raise MissingRequirement(
+            f"Maven cannot download Kafka {version}: {reason}: check the version and Maven's settings, or use "
+            "--kafka-home"
+        )

@@ -22,6 +22,9 @@ from nemesis.support.paths import cache_directory
 
 TIMEOUT_S: Final = 400.0
 CLASSES: Final = "kafka-classes"
+NOT_STORED: Final = (
+    "the classes of Kafka could not be stored: brokers start more slowly without them"
+)
 _PROGRAM: Final = "nemesis.runtimes.kafka_class_archiver"
 
 
@@ -30,14 +33,19 @@ def store_classes(jars: Path, say: Callable[[str], None], *, with_quorum: bool) 
 
     ``with_quorum``: the broker runs with KRaft.
     """
-    with tempfile.TemporaryDirectory(
-        dir=cache_directory(), prefix="draft-", ignore_cleanup_errors=True
-    ) as drafts:
-        command = [sys.executable, "-m", _PROGRAM, "--jars", str(jars), "--drafts", drafts]
-        if with_quorum:
-            command.append("--quorum")
-        if not succeeds(command, TIMEOUT_S):
-            say("the classes of Kafka could not be stored: brokers start more slowly without them")
+    cache = cache_directory()
+    try:
+        with tempfile.TemporaryDirectory(
+            dir=cache, prefix="draft-", ignore_cleanup_errors=True
+        ) as drafts:
+            command = [sys.executable, "-m", _PROGRAM, "--jars", str(jars), "--drafts", drafts]
+            if with_quorum:
+                command.append("--quorum")
+            if not succeeds(command, TIMEOUT_S):
+                say(NOT_STORED)
+    except OSError:  # the cache is read-only
+        if not stored_classes(jars):
+            say(NOT_STORED)
 
 
 def stored_classes(jars: Path) -> tuple[Path, ...]:

@@ -167,11 +167,32 @@ def test_no_maven_is_one_sentence_with_a_cure(cache: Path, programs: Path) -> No
     assert not cache.exists()
 
 
+def test_a_cache_that_cannot_be_made_is_one_sentence_with_a_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    sentence = r"^the cache .*/file/nemesis cannot be made: Not a directory: set XDG_CACHE_HOME"
+    with pytest.raises(MissingRequirement, match=sentence):
+        fetch(VERSION, say)
+
+
+def test_jars_that_cannot_be_kept_are_one_sentence_with_a_cure(cache: Path, programs: Path) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.touch()
+    mvn(programs, "exit 0")
+    with pytest.raises(MissingRequirement, match=r"cannot be kept in .*: set XDG_CACHE_HOME"):
+        fetch(VERSION, say)
+
+
 def test_what_maven_complains_about_is_quoted_and_nothing_is_left(
     cache: Path, programs: Path
 ) -> None:
-    mvn(programs, "echo '[ERROR] '; echo '[ERROR] no such artifact'; exit 1")
-    with pytest.raises(MissingRequirement, match=f"download Kafka {VERSION}: no such artifact$"):
+    mvn(programs, "echo '[ERROR] '; echo '[ERROR] no such artifact -> [Help 1]'; exit 1")
+    sentence = (
+        f"download Kafka {VERSION}: no such artifact: check the version .* or use --kafka-home$"
+    )
+    with pytest.raises(MissingRequirement, match=sentence):
         fetch(VERSION, say)
     assert list(cache.iterdir()) == []
 

@@ -60,6 +60,20 @@ def test_a_broker_that_does_not_start_is_reported_and_leaves_no_draft(
     assert list((tmp_path / "cache" / "nemesis").iterdir()) == []
 
 
+def test_a_cache_that_cannot_be_written_only_costs_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may write everywhere, so here the cache is a directory that is gone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    gone = "nemesis.targets.kafka.stored_classes.cache_directory"
+    monkeypatch.setattr(gone, lambda: tmp_path / "gone")
+    said: list[str] = []
+    store_classes(tmp_path / "no-jars", said.append, with_quorum=False)
+    assert said == [
+        "the classes of Kafka could not be stored: brokers start more slowly without them"
+    ]
+
+
 def test_stored_classes_are_used_for_the_jars_that_they_are_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
