@@ -69,7 +69,8 @@ def simulate(spec: SimulationSpec) -> SimulationResult:
     simulation = Simulation(spec)
     simulation.execute()
     entries = tuple(simulation.record.entries)
-    checkers = judged_by_default(ALL_SOURCES) if spec.checkers is None else spec.checkers
+    by_default = judged_by_default(ALL_SOURCES, spec.scenario.workload.name)
+    checkers = by_default if spec.checkers is None else spec.checkers
     outcome = check(history_of(entry.event for entry in entries), select(checkers))
     if spec.checkers is not None:
         outcome = only(outcome, spec.checkers)
