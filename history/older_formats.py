@@ -26,11 +26,11 @@ from nemesis.history.schema import SCHEMA
 READABLE: Final = frozenset({2, 3})
 """Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
 UNCHANGED: Final = frozenset({4, 5, 6, 7})
-"""Older versions whose columns mean what they mean today; they lack those of ``_NEW_IN_8``, before format 7
-those of ``_NEW_IN_7``, and before format 6 those of ``_NEW_IN_6``. Until format 6 only logs, segments and batches were read from the files of brokers. Format 4 had
-neither ``control-request-answered`` nor ``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor
-``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``, answers to polls no
-``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
+"""Older versions whose columns mean what they mean today; they lack those of ``_NEW_IN_8``, before format 7 those of
+``_NEW_IN_7``, and before format 6 those of ``_NEW_IN_6``. Until format 6 only logs, segments and batches were read from
+the files of brokers. Format 4 had neither ``control-request-answered`` nor ``replica-offsets`` nor ``broker-property``
+nor ``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``,
+answers to polls no ``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
 LAST_WITHOUT_GROUPS: Final = 7
 """The last version that has nothing of consumer groups."""
 LAST_WITHOUT_COMPANIONS: Final = 6

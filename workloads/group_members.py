@@ -1,11 +1,12 @@
 """One member of a group of consumers, from its first JoinGroup until it leaves, crashes or the run ends.
 
 A member takes one step at a time: it finds its coordinator, joins, reads where its partitions were left off, and from
-then on keeps its session alive, polls, commits the positions that it has reached, and sometimes reads a committed offset
-back. Each request is an operation of the history; each partition that it owns or gives up is an event of its own.
+then on keeps its session alive, polls, commits the positions that it has reached, and sometimes reads a committed
+offset back. Each request is an operation of the history; each partition that it owns or gives up is an event of its
+own.
 
-The polls after each assignment belong to a process of their own (``member-0.1``, ``member-0.2``): a member that gets a
-partition again goes on where somebody has committed, which may be behind what it had read itself.
+The polls after each assignment belong to a process of their own (``member-0.1``, ``member-0.2``): a member that gets
+a partition again goes on at the committed offset, which may be behind what it had read itself.
 """
 
 from __future__ import annotations

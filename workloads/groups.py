@@ -1,8 +1,8 @@
 """groups: consumers share the partitions of the topics in groups, while members come, go, crash and fall asleep.
 
 Each member is a process that consumes for some seconds and then leaves its group, crashes (stops without a word), or
-pauses for longer than its session lasts and comes back as a zombie: it commits what it had read, in a generation that is
-over, and goes on. A member that has left or crashed begins again as another member. Producers, plain consumers and
+pauses for longer than its session lasts and comes back as a zombie: it commits what it had read, in a generation that
+is over, and goes on. A member that has left or crashed begins again as another member. Producers, plain consumers and
 everything else of ``produce-consume`` act beside the groups. ``group_members`` has what a member does.
 
 At the end a last member joins each group, commits once and reads all committed offsets: whoever acknowledges a commit

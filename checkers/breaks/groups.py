@@ -14,17 +14,17 @@ def request(
     time: int, f: str, node: int, generation: int | None, *, member: str = "a", **columns: Any
 ) -> list[Event]:
     """A request of a member of group g and its answer, which has these columns too, one tick later."""
-    answered = {"kind": "ok", "taking": 1} | columns
-    kind, taking = answered.pop("kind"), answered.pop("taking")
+    answered = dict(columns)
+    kind, taking = answered.pop("kind", "ok"), answered.pop("taking", 1)
     about: dict[str, Any] = {} if f in _OF_GROUP else dict(TP)
+    about["partition"] = answered.pop("partition", about.get("partition"))
     about |= {"f": f, "op": time, "group": "g", "member": f"id-{member}", "node": node}
-    asked = {"generation": generation} if f != "join-group" else {}
-    sent = {name: answered[name] for name in ("offset", "leader_epoch", "value") if name in answered}
-    if f == "fetch-offset":
-        sent = {}
+    asked: dict[str, Any] = {} if f == "join-group" else {"generation": generation}
+    if f == "commit-offset":
+        asked |= {name: answered[name] for name in ("offset", "leader_epoch", "value")}
     process = f"member-{member}"
     return [
-        Event(time=time, process=process, kind="invoke", seq=time, **about, **asked, **sent),
+        Event(time=time, process=process, kind="invoke", seq=time, **about, **asked),
         Event(
             time=time + taking,
             process=process,
@@ -46,7 +46,9 @@ def commit(
     return request(time, "commit-offset", node, generation, **{**about, **columns})
 
 
-def fetched(time: int, node: int, offset: int, *, value: int | None = None, **columns: Any) -> list[Event]:
+def fetched(
+    time: int, node: int, offset: int, *, value: int | None = None, **columns: Any
+) -> list[Event]:
     """A read of the committed offset of t-0; −1: nothing is committed."""
     number = offset if value is None else value
     epoch = -1 if offset < 0 else 0

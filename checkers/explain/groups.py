@@ -5,15 +5,15 @@ from __future__ import annotations
 from nemesis.checkers.framework.reason import Case
 
 _KNOWN = (
-    "An acknowledged commit is in the logs of all in-sync replicas, behind the generation in which it was made: the broker "
-    "that acknowledged it and every later coordinator know both."
+    "An acknowledged commit is in the logs of all in-sync replicas, behind the generation in which it was made: the "
+    "broker that acknowledged it and every later coordinator know both."
 )
 
 
 def one_owner_per_generation(case: Case) -> str:  # noqa: ARG001
     return (
-        "Both commits were acknowledged in the same generation, so both members were in it. Its assignment is stored once, "
-        "and assigns each partition to one member."
+        "Both commits were acknowledged in the same generation, so both members were in it. Its assignment is stored "
+        "once, and assigns each partition to one member."
     )
 
 
@@ -22,7 +22,7 @@ def generation_grows(case: Case) -> str:  # noqa: ARG001
 
 
 def fenced_member(case: Case) -> str:  # noqa: ARG001
-    return f"{_KNOWN} It has to refuse members of an earlier generation (ILLEGAL_GENERATION): another one may own the partition."
+    return f"{_KNOWN} It has to refuse members of an earlier generation: another member may own the partition."
 
 
 def offsets_read_as_committed(case: Case) -> str:

@@ -4,37 +4,37 @@
   commit that it made, while it owned the partition, was acknowledged.
   Smallest break: members a and b are both assigned t-0 in generation 1, and a commit of each is acknowledged.
 * **generation-grows**: a member that joins is not answered a generation below one that its coordinator has taken in.
-  Smallest break: broker 1 acknowledges a commit of generation 2, and then answers to a JoinGroup that generation 1 has
-  begun.
+  Smallest break: broker 1 acknowledges a commit of generation 2, and then answers a JoinGroup with generation 1.
 * **fenced-member**: once a commit of a generation is acknowledged, no commit of an earlier generation that is sent
   afterwards is acknowledged by any broker; and no heartbeat and no SyncGroup of an earlier generation is accepted by a
   broker that has taken the later one in.
   Smallest breaks: a commit of generation 2 is acknowledged, then one of generation 1; the same with a heartbeat of
   generation 1, if both have the same broker.
 * **offsets-read-as-committed**: an offset that is read (a) was committed: it is the offset and leader epoch of a commit
-  of that group and partition which had been sent and was not refused; (b) is not older than what its coordinator has
+  of that group and partition that had been sent and not refused; (b) is not older than what its coordinator has
   taken in: no acknowledged commit that the broker had was sent after the commit that is read had been acknowledged.
   Smallest breaks: (a) an offset is read that nobody committed; (b) a broker acknowledges a commit, and then answers
   that nothing is committed.
 
 What a broker has taken in is decided from acknowledged commits alone (``acknowledged``): the commits that it has
-acknowledged itself, and all that were acknowledged before one of these was sent. Nothing is taken from clocks of brokers
-or from traces, so that the properties judge Kafka, too.
+acknowledged itself, and all that were acknowledged before one of these was sent. Neither clocks of brokers nor traces
+count, so that the properties judge Kafka, too.
 
 What a correct cluster does and is not convicted for: a commit whose outcome is unknown is read, at any later time, or
 vanishes, also after it was read, because a coordinator loads what it has in its log and not what is committed there; a
-former coordinator that does not know of its successor answers heartbeats, joins and reads from what it had, which it
-cannot acknowledge a commit from; a generation that was never stored begins again with other members after a failover,
-and even two members may be assigned a partition in it, because only the stored one can have commits acknowledged; a
-commit of the last generation is accepted while the next one is being prepared; a member that has not heard of the end of
-its generation goes on reading (a zombie), and so do two owners of different generations at the same time.
+former coordinator that does not know of its successor answers heartbeats, joins and reads from what it had, though no
+commit that it takes is acknowledged; a generation that was never stored begins again with other members after a
+failover, and even two members may be assigned a partition in it, because only in the stored one commits are
+acknowledged; a commit of the last generation is accepted while the next one is being prepared; a member that has not
+heard of the end of its generation goes on reading (a zombie), beside the owner of the next generation.
 
 After a power cut, or where brokers may elect unclean leaders, acknowledged commits may be lost: findings are then
 reported and allowed.
 
 Limits: a LeaveGroup is not judged, because a failover may bring the member back. A former member that commits in the
-generation which is still the last one is not found. A group that nothing was committed in is not judged. That records are
-processed at all, and that rebalances end in time, are other promises. Static members and groups of KIP-848 are not used.
+generation which is still the last one is not found. A group that nothing was committed in is not judged. That records
+are processed at all, and that rebalances end in time, are other promises. Static members and groups of KIP-848 are not
+used.
 Source: KIP-62, KIP-211, KIP-394; GroupCoordinator and GroupMetadataManager of Kafka 3.9.
 """
 
@@ -119,7 +119,8 @@ def _allowed(result: Result) -> Result:
 
 
 def _owners(known: Iterable[tuple[str, Group]]) -> Result:
-    checked, findings = 0, []
+    checked = 0
+    findings: list[Finding] = []
     for key, group in known:
         owners = confirmed(group)
         checked += len(owners)

@@ -27,7 +27,9 @@ def misread(name: str, key: str, group: Group, known: Acknowledged) -> Iterator[
             continue
         required = known.offset_at(read)
         if required is not None and _precedes(commit, required):
-            sentence = f"{about}, but {_offset(required)} was acknowledged before, and committed later."
+            sentence = (
+                f"{about}, but {_offset(required)} was acknowledged before, and committed later."
+            )
             yield finding(name, key, sentence, _last_row(commit), _last_row(required), *_rows(read))
 
 

@@ -5,7 +5,8 @@ that the time of recovery is known: every broker is registered; a controller exi
 has a leader; every ISR is full; no deletion of a topic and no reassignment is left to be finished;
 every broker's Metadata equals ZooKeeper (``convergence_checks``). The last two act: a produce with
 ``acks=all`` and a fetch of it succeed on every partition that clients may write to. They run after
-the final reads, so that their records disturb no reader. At the very end ``nemesis.running.end_state`` records what is there.
+the final reads, so that their records disturb no reader. At the very end
+``nemesis.running.end_state`` records what is there.
 
 A check's time is when it began to hold for good, in milliseconds from the heal: the moment when the
 faults' time was over and the last fault was undone (0: it held then). What does not hold when the

@@ -1,10 +1,10 @@
 """ConsumerCoordinator: one member of a group of consumers, one attempt per request.
 
 Its duties are those of Kafka's: it finds the group's coordinator, joins, has its assignment (and assigns, if the
-coordinator makes it the group's leader), keeps its session alive, commits offsets and reads them, and leaves. What to do
-when is decided by the caller: each method makes one request, raises ``KafkaError`` if it fails, and notes what the
-failure means for the membership. Like Kafka's client with an eager assignor, a member gives up its partitions before it
-joins again.
+coordinator makes it the group's leader), keeps its session alive, commits offsets and reads them, and leaves. The
+caller decides what to do when: each method makes one request, raises ``KafkaError`` if it fails, and notes what the
+failure means for the membership. Like Kafka's client with an eager assignor, a member gives up its partitions before
+it joins again.
 
 A failure is definite when the coordinator answers it before it writes anything. NOT_COORDINATOR and
 COORDINATOR_NOT_AVAILABLE are not, because they may follow an append that was not replicated in time.

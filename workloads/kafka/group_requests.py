@@ -88,9 +88,7 @@ def heartbeat_request(member: Membership) -> heartbeat.HeartbeatRequest:
 
 def leave_request(member: Membership) -> leave_group.LeaveGroupRequest:
     leaving = leave_group.MemberIdentity(member_id=member.member_id)
-    return leave_group.LeaveGroupRequest(
-        group_id=cast("GroupId", member.group), members=(leaving,)
-    )
+    return leave_group.LeaveGroupRequest(group_id=cast("GroupId", member.group), members=(leaving,))
 
 
 def commit_request(
