@@ -42,8 +42,8 @@ def shared(name: str, key: str, owners: list[Confirmed]) -> Iterator[Finding]:
         if other.ownership.event.member == event.member:
             continue
         sentence = (
-            f"{tp_name(event.topic, event.partition)} belonged to {other.ownership.event.process} and to "
-            f"{event.process} in generation {event.generation} of {key}."
+            f"{tp_name(event.topic, event.partition)} belonged to {other.ownership.event.member} and to "
+            f"{event.member} in generation {event.generation} of {key}."
         )
         rows = (_rows(other), _rows(owner))
         yield finding(name, key, sentence, *rows[0], *rows[1])

@@ -45,13 +45,9 @@ def fault(time: int, name: str) -> Event:
 
 
 def test_owners_of_two_generations_overlap() -> None:
-    events = [
-        owned(1, 1),
-        owned(2, 2, member="b"),
-        commit(3, 1, 1, 5),
-        commit(5, 1, 2, 6, member="b"),
-    ]
-    assert judged(OWNER, *events).findings == ()
+    first, second = commit(3, 1, 1, 5), commit(5, 1, 2, 6, member="b")
+    result = judged(OWNER, owned(1, 1), owned(2, 2, member="b"), first, second)
+    assert (result.checked, result.findings) == (2, ())
 
 
 def test_an_owner_without_an_acknowledged_commit_proves_nothing() -> None:
@@ -69,8 +65,8 @@ def test_a_commit_behind_the_end_of_an_ownership_proves_nothing() -> None:
 
 
 def test_a_member_may_be_assigned_a_partition_twice() -> None:
-    events = [owned(1, 1), commit(2, 1, 1, 5), owned(4, 1), commit(5, 1, 1, 6)]
-    assert judged(OWNER, *events).findings == ()
+    result = judged(OWNER, owned(1, 1), commit(2, 1, 1, 5), owned(4, 1), commit(5, 1, 1, 6))
+    assert (result.checked, result.findings) == (2, ())
 
 
 # Generations
