@@ -2,11 +2,11 @@
 
 Each member is a process that consumes for some seconds and then leaves its group, crashes (stops without a word), or
 pauses for longer than its session lasts and comes back as a zombie: it commits what it had read, in a generation that
-is over, and goes on. A member that has left or crashed begins again as another member. Producers, plain consumers and
+has ended, and goes on. A member that has left or crashed begins again as another member. Producers, plain consumers and
 everything else of ``produce-consume`` act beside the groups. ``group_members`` has what a member does.
 
-At the end a last member joins each group, commits once and reads all committed offsets: whoever acknowledges a commit
-has all earlier ones.
+At the end a last member joins each group, commits once and reads all committed offsets: the coordinator that
+acknowledges a commit has all earlier commits.
 
 Operations (``nemesis.history.vocabulary.groups``): ``join-group``, ``sync-group``, ``heartbeat``, ``leave-group``,
 ``commit-offset`` and ``fetch-offset``; events ``assigned`` and ``revoked``. Properties: ``nemesis.checkers.groups``.
@@ -55,7 +55,7 @@ class GroupsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     commit_interval_ms: _Milliseconds = 500
     member_interval_ms: _Milliseconds = 100
     """A member's pace."""
-    member_life_ms: tuple[_Milliseconds, _Milliseconds] = (4_000, 14_000)
+    consuming_ms: tuple[_Milliseconds, _Milliseconds] = (4_000, 14_000)
     """How long a member consumes before it leaves, crashes or pauses: at least and at most."""
 
 
@@ -134,7 +134,7 @@ class Groups(ProduceConsume):
                 await member.step()
 
     def _draw_ending(self, rng: Random) -> _Ending:
-        least, most = self._options.member_life_ms
+        least, most = self._options.consuming_ms
         session_s = self._options.session_timeout_ms / 1000
         return _Ending(
             rng.choice(ENDS),

@@ -40,7 +40,7 @@ def request(
 def commit(
     time: int, node: int, generation: int, offset: int, *, value: int | None = None, **columns: Any
 ) -> list[Event]:
-    """A commit of t-0 and its outcome; its number is the offset, unless told otherwise."""
+    """A commit of t-0 and its outcome; its number is the offset, unless ``value`` is given."""
     number = offset if value is None else value
     about: dict[str, Any] = {"offset": offset, "leader_epoch": 0, "value": number}
     return request(time, "commit-offset", node, generation, **{**about, **columns})

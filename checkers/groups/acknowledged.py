@@ -4,9 +4,9 @@ A commit is acknowledged when all in-sync replicas of the group's offsets partit
 partition has it, too (``leader-completeness``). Two facts follow, and nothing else is used:
 
 * A commit that is sent after another one of the same group was acknowledged is acknowledged by the same leader or by a
-  later one: an earlier leader cannot get an acknowledgement from the later one, which is an in-sync replica. So whoever
-  acknowledges a commit has all commits that were acknowledged before it was sent, and the generations in which they
-  were made, because a generation stands in the log before any commit of it.
+  later one: an earlier leader cannot get an acknowledgement from the later one, which is an in-sync replica. So the
+  broker that acknowledges a commit has all commits that were acknowledged before it was sent, and the generations in
+  which they were made, because a generation stands in the log before any commit of it.
 * A broker that coordinates a group does not go back: what it has acknowledged or must have had then, it has in every
   later answer, from memory or from its log.
 
@@ -93,6 +93,8 @@ class Acknowledged:
 
 
 def _best(
-    one: Operation | None, other: Operation | None, worth: Callable[[Operation], int]
+    first: Operation | None, second: Operation | None, worth: Callable[[Operation], int]
 ) -> Operation | None:
-    return max((commit for commit in (one, other) if commit is not None), key=worth, default=None)
+    return max(
+        (commit for commit in (first, second) if commit is not None), key=worth, default=None
+    )

@@ -13,7 +13,7 @@
 * **offsets-read-as-committed**: an offset that is read (a) was committed: it is the offset and leader epoch of a commit
   of that group and partition that had been sent and not refused; (b) is not older than what its coordinator has
   taken in: no acknowledged commit that the broker had was sent after the commit that is read had been acknowledged.
-  Smallest breaks: (a) an offset is read that nobody committed; (b) a broker acknowledges a commit, and then answers
+  Smallest breaks: (a) an offset is read that no member committed; (b) a broker acknowledges a commit, and then answers
   that nothing is committed.
 
 What a broker has taken in is decided from acknowledged commits alone (``acknowledged``): the commits that it has
@@ -129,7 +129,7 @@ def _owners(known: Iterable[tuple[str, Group]]) -> Result:
 
 
 def _generations(known: list[tuple[str, Group]]) -> Result:
-    findings = _found(
+    findings = _collected(
         fallen_generations(GENERATION_GROWS.name, key, group, Acknowledged(group))
         for key, group in known
     )
@@ -140,7 +140,7 @@ def _generations(known: list[tuple[str, Group]]) -> Result:
 
 
 def _members(known: list[tuple[str, Group]]) -> Result:
-    findings = _found(
+    findings = _collected(
         accepted_late(FENCED_MEMBER.name, key, group, Acknowledged(group)) for key, group in known
     )
     return conclude(
@@ -149,14 +149,14 @@ def _members(known: list[tuple[str, Group]]) -> Result:
 
 
 def _offsets(known: list[tuple[str, Group]]) -> Result:
-    findings = _found(
+    findings = _collected(
         misread(OFFSETS_READ_AS_COMMITTED.name, key, group, Acknowledged(group))
         for key, group in known
     )
     return conclude(OFFSETS_READ_AS_COMMITTED, checked=_count(known, FETCH), findings=findings)
 
 
-def _found(parts: Iterable[Iterator[Finding]]) -> list[Finding]:
+def _collected(parts: Iterable[Iterator[Finding]]) -> list[Finding]:
     return [item for part in parts for item in part]
 
 

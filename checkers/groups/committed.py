@@ -36,7 +36,7 @@ def misread(name: str, key: str, group: Group, known: Acknowledged) -> Iterator[
 def _no_source(read: Operation, commit: Operation | None) -> str | None:
     """Return why the read offset cannot come from this commit; None if it can."""
     if commit is None or commit.tp != read.tp or commit.began > read.ended:
-        return "which nobody had committed"
+        return "which no member had committed"
     if commit.is_refused:
         return "but that commit was refused"
     wrote = commit.event

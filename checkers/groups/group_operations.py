@@ -31,7 +31,7 @@ class Operation:
 
     @property
     def event(self) -> Event:
-        """The completion, or the invocation while there is none."""
+        """The completion, or the invocation while it has no outcome."""
         return self.invoked[1] if self.completed is None else self.completed[1]
 
     @property
@@ -87,13 +87,13 @@ class Group:
 
 def groups(rows: Iterable[Row]) -> dict[str, Group]:
     """Return the groups of a history by id. An outcome without an invocation is left out: a torn history."""
-    found: dict[str, Group] = defaultdict(Group)
+    by_id: dict[str, Group] = defaultdict(Group)
     open_operations: dict[tuple[str, int | None], Operation] = {}
     owned: dict[tuple[str, TopicPartition], Ownership] = {}
     for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].process, item[1].seq)):
         if event.group is None:
             continue
-        group = found[event.group]
+        group = by_id[event.group]
         if event.kind == Kind.INVOKE:
             operation = open_operations[event.process, event.op] = Operation((row, event))
             group.operations.append(operation)
@@ -107,4 +107,4 @@ def groups(rows: Iterable[Row]) -> dict[str, Group]:
                 given_up.ended = event.time
         elif (known := open_operations.pop((event.process, event.op), None)) is not None:
             known.completed = (row, event)
-    return dict(found)
+    return dict(by_id)

@@ -23,14 +23,14 @@ def confirmed(group: Group) -> list[Confirmed]:
     commits: dict[tuple[str, str | None, int], list[Operation]] = defaultdict(list)
     for commit in group.ok(COMMIT):
         commits[commit.event.process, commit.event.member, commit.generation].append(commit)
-    found = []
+    owners = []
     for ownership in group.ownerships:
         event = ownership.event
         made = commits[event.process, event.member, event.generation or 0]
         proof = next((item for item in made if event.time <= item.began <= ownership.ended), None)
         if proof is not None:
-            found.append(Confirmed(ownership, proof))
-    return found
+            owners.append(Confirmed(ownership, proof))
+    return owners
 
 
 def shared(name: str, key: str, owners: list[Confirmed]) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """A rebalance keeps the number of the generation.
 
 The members are other ones, the assignment is another one, and the coordinator cannot distinguish a member of the
-generation that is over from one of the next.
+generation that has ended from a member of the next one.
 
 Must be caught by: one-owner-per-generation.
 """

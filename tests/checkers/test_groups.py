@@ -145,7 +145,7 @@ def test_a_smaller_offset_that_was_committed_later_is_read() -> None:
 
 def test_an_offset_of_another_partition_is_not_this_ones() -> None:
     assert sentences(OFFSETS, commit(1, 1, 1, 5, partition=1), fetched(3, 1, 5)) == [
-        "Broker 1 answered that offset 5 of t-0 is committed in g, which nobody had committed."
+        "Broker 1 answered that offset 5 of t-0 is committed in g, which no member had committed."
     ]
 
 

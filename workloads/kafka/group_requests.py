@@ -39,7 +39,7 @@ class Membership(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """A committed offset: ``NO_OFFSET`` and an empty text if there is none."""
+    """A committed offset: ``NO_OFFSET`` and an empty text if nothing is committed."""
 
     offset: int
     leader_epoch: int
@@ -54,7 +54,7 @@ def join_request(
     member: Membership, subscription: bytes, *, session_timeout_ms: int, rebalance_timeout_ms: int
 ) -> join_group.JoinGroupRequest:
     return join_group.JoinGroupRequest(
-        group_id=cast("GroupId", member.group),
+        group_id=GroupId(member.group),
         session_timeout=milliseconds(session_timeout_ms),
         rebalance_timeout=milliseconds(rebalance_timeout_ms),
         member_id=member.member_id,
@@ -66,7 +66,7 @@ def join_request(
 def sync_request(member: Membership, assignments: dict[str, bytes]) -> sync_group.SyncGroupRequest:
     """``assignments``: by member id, of all members; empty if the member does not lead the group."""
     return sync_group.SyncGroupRequest(
-        group_id=cast("GroupId", member.group),
+        group_id=GroupId(member.group),
         generation_id=cast("i32", member.generation),
         member_id=member.member_id,
         protocol_type=PROTOCOL_TYPE,
@@ -80,7 +80,7 @@ def sync_request(member: Membership, assignments: dict[str, bytes]) -> sync_grou
 
 def heartbeat_request(member: Membership) -> heartbeat.HeartbeatRequest:
     return heartbeat.HeartbeatRequest(
-        group_id=cast("GroupId", member.group),
+        group_id=GroupId(member.group),
         generation_id=cast("i32", member.generation),
         member_id=member.member_id,
     )
@@ -88,7 +88,7 @@ def heartbeat_request(member: Membership) -> heartbeat.HeartbeatRequest:
 
 def leave_request(member: Membership) -> leave_group.LeaveGroupRequest:
     leaving = leave_group.MemberIdentity(member_id=member.member_id)
-    return leave_group.LeaveGroupRequest(group_id=cast("GroupId", member.group), members=(leaving,))
+    return leave_group.LeaveGroupRequest(group_id=GroupId(member.group), members=(leaving,))
 
 
 def commit_request(
@@ -96,7 +96,7 @@ def commit_request(
 ) -> offset_commit.OffsetCommitRequest:
     """Commit the offset of one partition."""
     return offset_commit.OffsetCommitRequest(
-        group_id=cast("GroupId", member.group),
+        group_id=GroupId(member.group),
         generation_id_or_member_epoch=cast("i32", member.generation),
         member_id=member.member_id,
         topics=(
@@ -120,7 +120,7 @@ def fetch_request(group: str, tp: TopicPartition) -> offset_fetch.OffsetFetchReq
     topics = offset_fetch.OffsetFetchRequestTopics(
         name=cast("TopicName", tp[0]), partition_indexes=(cast("i32", tp[1]),)
     )
-    asked = offset_fetch.OffsetFetchRequestGroup(group_id=cast("GroupId", group), topics=(topics,))
+    asked = offset_fetch.OffsetFetchRequestGroup(group_id=GroupId(group), topics=(topics,))
     return offset_fetch.OffsetFetchRequest(groups=(asked,), require_stable=False)
 
 
