@@ -347,15 +347,15 @@ def _stored_producer(event: Event) -> str:
 # -- clients
 
 
-def _in_group(event: Event) -> str:
-    """The request of a member of a group."""
+def _in_group(event: Event, *, by: str = "") -> str:
+    """The request of a member of a group; ``by`` names the member where the sentence does not."""
     request = event.f or "a request"
     if event.f == "commit-offset":
         request = f"commit of offset {event.offset} of {_of(event)} (commit {event.value})"
     elif event.f == "fetch-offset":
         request = f"question for the committed offset of {_of(event)}"
     generation = f" in generation {event.generation}" if event.generation is not None else ""
-    return f"the {request} of {event.process}{generation} of group {event.group}"
+    return f"the {request}{by}{generation} of group {event.group}"
 
 
 def _group_answer(event: Event) -> str:
@@ -363,10 +363,15 @@ def _group_answer(event: Event) -> str:
         answer = f"is in generation {event.generation} of group {event.group} as {event.member}"
         return f"broker {event.node} answered {event.process} that it {answer}"
     if event.f == "fetch-offset":
-        known = "none" if event.offset == -1 else f"{event.offset} (commit {event.value})"
-        answer = f"the committed offset of {_of(event)} in group {event.group} is {known}"
+        offset = "no offset" if event.offset == -1 else f"offset {event.offset}"
+        number = "" if event.offset == -1 else f" (commit {event.value})"
+        answer = f"{offset} of {_of(event)} is committed in group {event.group}{number}"
         return f"broker {event.node} answered {event.process} that {answer}"
-    return f"broker {event.node} accepted {_in_group(event)}"
+    return f"broker {event.node} accepted {_in_group(event, by=_by(event))}"
+
+
+def _by(event: Event) -> str:
+    return f" of {event.process}"
 
 
 def _assigned(event: Event) -> str:
@@ -422,11 +427,13 @@ def _failed(event: Event) -> str:
     if event.f == "send":
         return f"the send of value {event.value} to {_of(event)} by {client(event)} certainly failed{error(event)}"
     if event.group is not None:
-        return f"{_in_group(event)} was refused{error(event)}"
+        return f"{_in_group(event, by=_by(event))} was refused{error(event)}"
     return f"{_operation(event)} by {client(event)} failed{error(event)}"
 
 
 def _unknown(event: Event) -> str:
+    if event.group is not None:
+        return f"what came of {_in_group(event, by=_by(event))} is unknown{error(event)}"
     if event.f == "send":
         return (
             f"what came of the send of value {event.value} to {_of(event)} by {client(event)} is unknown"
