@@ -433,7 +433,7 @@ def _failed(event: Event) -> str:
 
 def _unknown(event: Event) -> str:
     if event.group is not None:
-        return f"what came of {_in_group(event, by=_by(event))} is unknown{error(event)}"
+        return f"the outcome of {_in_group(event, by=_by(event))} is unknown{error(event)}"
     if event.f == "send":
         return (
             f"what came of the send of value {event.value} to {_of(event)} by {client(event)} is unknown"
