@@ -94,11 +94,10 @@ class Groups(ProduceConsume):
             self._spawn(process, self._consume_in_group(process, index % self._options.groups))
 
     async def final_reads(self, timeout_s: float) -> None:
-        """Read the committed offsets of each group, and then all partitions."""
+        """Read all partitions, and at the same time the committed offsets of each group."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         reads = (self._read_offsets(index, deadline) for index in range(self._options.groups))
-        await asyncio.gather(*reads)
-        await super().final_reads(max(0.0, deadline - asyncio.get_running_loop().time()))
+        await asyncio.gather(super().final_reads(timeout_s), *reads)
 
     # Members
 
