@@ -16,6 +16,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``transitions``, ``state_machines``   the state machines of partitions and replicas
 * ``replication``      high watermarks and the agreement of logs
 * ``log``              what clients see: lost, unseen, duplicate, reordered
+* ``groups``             consumer groups: generations, owners of partitions, committed offsets
 * ``elections_answered``    preferred elections that are asked for are made
 * ``deletion``, ``reassignment``   administrators' requests take effect, and nothing else does
 * ``possible``, ``administered``   their models: the states that are possible after the known operations
@@ -62,6 +63,12 @@ from nemesis.checkers.faults import FAULT_EFFECT
 from nemesis.checkers.foreign import FOREIGN, foreign_properties, foreign_property, select_foreign
 from nemesis.checkers.framework.model import NotObserved
 from nemesis.checkers.framework.property import Check, Property
+from nemesis.checkers.groups.check import (
+    FENCED_MEMBER,
+    GENERATION_GROWS,
+    OFFSETS_READ_AS_COMMITTED,
+    ONE_OWNER_PER_GENERATION,
+)
 from nemesis.checkers.leadership import LEADER_EPOCH_GROWS, LEADER_FROM_ISR, ONE_LEADER_PER_EPOCH
 from nemesis.checkers.liveness.check import LIVENESS
 from nemesis.checkers.liveness.checkpoints import CHECKPOINTS_KEPT
@@ -174,6 +181,10 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     POLL_SKIP,
     NONMONOTONIC_SEND,
     EARLIER_INCARNATION_READ,
+    ONE_OWNER_PER_GENERATION,
+    GENERATION_GROWS,
+    FENCED_MEMBER,
+    OFFSETS_READ_AS_COMMITTED,
     DELETION,
     REASSIGNMENT,
     NO_UNFORESEEN_EXCEPTION,
@@ -207,16 +218,20 @@ def select(names: Iterable[str] | None = None) -> list[Check]:
     return [check() for check in checks]
 
 
-def judged_by_default(observed: Collection[EventSource]) -> tuple[str, ...]:
+def judged_by_default(
+    observed: Collection[EventSource], workload: str | None = None
+) -> tuple[str, ...]:
     """Return our own properties in the order of reports.
 
-    Left out are samples of what these sources show exactly, and properties of a quorum where they show none.
+    Left out are samples of what these sources show exactly, properties of a quorum where they show none, and properties
+    of other workloads than this one (``None``: of no workload).
     """
     return tuple(
         name
         for name, known in CHECKERS.items()
         if (not known.stands_in_for or known.incomplete_without(observed))
         and (not known.is_of_quorum or EventSource.QUORUM_LOG in observed)
+        and (workload is None or not known.workloads or workload in known.workloads)
     )
 
 

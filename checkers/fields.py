@@ -189,6 +189,7 @@ _REASON_BY_COLUMN: Final = MappingProxyType(
 )
 _REASON_BY_FIELD: Final = MappingProxyType(
     {
+        ("revoked", "reason"): "says why a member acted so; when it acted is constrained",
         (
             "controller-elected",
             "zk_version",

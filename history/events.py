@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origi
 
 import msgspec
 
-FORMAT_VERSION: Final = 7
+FORMAT_VERSION: Final = 8
 """The format of raw files and of Parquet files; ``nemesis.history.older_formats`` reads what older versions wrote."""
 NO_ERROR: Final = "NONE"
 """The ``error`` of what succeeded."""
@@ -36,6 +36,8 @@ class Kind(StrEnum):
     FAIL = "fail"
     INFO = "info"
     FINAL_READ = "final-read"
+    ASSIGNED = "assigned"
+    REVOKED = "revoked"
 
     BROKER_STARTED = "broker-started"
     BROKER_RECONFIGURED = "broker-reconfigured"
@@ -169,6 +171,14 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     """The epoch of that producer id."""
     sequence: int | None = None
     """The sequence number of the batch among those of its producer, epoch and partition."""
+
+    # Groups of consumers
+    group: Word | None = None
+    """The id of a group of consumers."""
+    member: Word | None = None
+    """The id that the coordinator has given to a member of the group."""
+    generation: int | None = None
+    """The generation of the group."""
 
     # The topic and its partition
     topic: Word | None = None

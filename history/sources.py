@@ -90,7 +90,15 @@ _KINDS: Final[Mapping[EventSource, tuple[Kind, ...]]] = MappingProxyType(
             Kind.SESSION_CREATED,
             Kind.SESSION_CLOSED,
         ),
-        EventSource.CLIENTS: (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO, Kind.FINAL_READ),
+        EventSource.CLIENTS: (
+            Kind.INVOKE,
+            Kind.OK,
+            Kind.FAIL,
+            Kind.INFO,
+            Kind.FINAL_READ,
+            Kind.ASSIGNED,
+            Kind.REVOKED,
+        ),
         EventSource.FAULTS: (
             Kind.FAULT_INVOKE,
             Kind.FAULT_APPLIED,

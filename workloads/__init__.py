@@ -7,6 +7,8 @@
   ``record_deletion``, ``log_dir_moves``, ``querying``, ``produce_consume_options``
 * ``topics``           the same, while topics are created, grown, deleted and created again
 * ``reassignment``     the same, while replicas are moved and leaders elected
+* ``groups``           the same, while consumers share the partitions in groups; ``group_members``
+  is one member
 * ``operations``       records operations, and paces the processes that carry them out
 * ``kafka``            the Kafka client that workloads use: asyncio and kio, one attempt per operation
 
@@ -19,6 +21,7 @@ from typing import Final
 
 from nemesis.registry import Registry, by_name
 from nemesis.workloads.base import Workload, WorkloadContext, WorkloadFactory
+from nemesis.workloads.groups import Groups
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.reassignment import Reassignment
 from nemesis.workloads.topics import Topics
@@ -26,6 +29,6 @@ from nemesis.workloads.topics import Topics
 __all__ = ["WORKLOADS", "Workload", "WorkloadContext", "WorkloadFactory"]
 
 WORKLOADS: Final[Registry[WorkloadFactory]] = Registry(
-    "workload", by_name((ProduceConsume, Reassignment, Topics))
+    "workload", by_name((ProduceConsume, Groups, Reassignment, Topics))
 )
 """Every workload by the name that scenarios use."""

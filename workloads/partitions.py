@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from nemesis.workloads.kafka.client import KafkaClient
 
 TopicPartition = tuple[str, int]
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 
 _text_of = lru_cache(maxsize=1024)(str)
 """A topic id as histories spell it. Each event has a topic id, and spelling a UUID takes time."""
@@ -35,9 +36,10 @@ class KnownPartitions:
         self.known.extend([tp for tp in partitions if tp not in self.known])
 
     def add_existing(self, client: KafkaClient) -> None:
-        """Add every partition of the client's metadata."""
+        """Add every partition of the client's metadata, except those of internal topics: brokers write these."""
         for topic, metadata in sorted(client.metadata.topics.items()):
-            self.add([(topic, partition) for partition in sorted(metadata.partitions)])
+            if topic not in INTERNAL_TOPICS:
+                self.add([(topic, partition) for partition in sorted(metadata.partitions)])
 
     def remove_absent(self, client: KafkaClient) -> None:
         """Remove the partitions that the client's metadata does not have."""

@@ -69,7 +69,7 @@ class ProduceConsume:
         self._partitions = KnownPartitions()
         self._log = OperationLog()
         self._clients = Clients(context, self._options)
-        reads = Reads(self._options, clients=self._clients, log=self._log)
+        reads = self._reads = Reads(self._options, clients=self._clients, log=self._log)
         self._producers = Producers(
             context,
             self._options,

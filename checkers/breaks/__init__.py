@@ -1,6 +1,7 @@
 """The smallest histories that break each property, in each way: start with ``controllers``.
 
-* ``controllers``, ``leaders``, ``replicas``, ``clients``, ``ends``   one module per family of properties of our runs
+* ``controllers``, ``leaders``, ``replicas``, ``clients``, ``groups``, ``ends``   one module per family
+  of properties of our runs
 * ``office``, ``vacancies``, ``broker_failures``, ``metadata``, ``elections_answered``, ``own_logs``, ``min_isr``   one
   for a property
 * ``late_recovery``, ``isr_joins``, ``isr_shrinks``, ``client_offsets``, ``control_effects``, ``notifications``   one

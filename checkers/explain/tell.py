@@ -347,13 +347,50 @@ def _stored_producer(event: Event) -> str:
 # -- clients
 
 
+def _in_group(event: Event, *, by: str = "") -> str:
+    """The request of a member of a group; ``by`` names the member where the sentence does not."""
+    request = event.f or "a request"
+    if event.f == "commit-offset":
+        request = f"commit of offset {event.offset} of {_of(event)} (commit {event.value})"
+    elif event.f == "fetch-offset":
+        request = f"question for the committed offset of {_of(event)}"
+    generation = f" in generation {event.generation}" if event.generation is not None else ""
+    return f"the {request}{by}{generation} of group {event.group}"
+
+
+def _group_answer(event: Event) -> str:
+    if event.f == "join-group":
+        answer = f"is in generation {event.generation} of group {event.group} as {event.member}"
+        return f"broker {event.node} answered {event.process} that it {answer}"
+    if event.f == "fetch-offset":
+        offset = "no offset" if event.offset == -1 else f"offset {event.offset}"
+        number = "" if event.offset == -1 else f" (commit {event.value})"
+        answer = f"{offset} of {_of(event)} is committed in group {event.group}{number}"
+        return f"broker {event.node} answered {event.process} that {answer}"
+    return f"broker {event.node} accepted {_in_group(event, by=_by(event))}"
+
+
+def _by(event: Event) -> str:
+    return f" of {event.process}"
+
+
+def _assigned(event: Event) -> str:
+    where = f"in generation {event.generation} of group {event.group}"
+    did = "was assigned" if event.kind == Kind.ASSIGNED else "gave up"
+    return f"{event.process} {did} {_of(event)} {where} as {event.member}"
+
+
 def _invoked(event: Event) -> str:
     if event.f == "send":
         return f"{client(event)} sent value {event.value} to {_of(event)}"
+    if event.group is not None:
+        return f"{event.process} sent broker {event.node} {_in_group(event)}"
     return f"{client(event)} asked for {_operation(event)}"
 
 
 def _ok(event: Event) -> str:
+    if event.group is not None:
+        return _group_answer(event)
     if event.f == "send":
         position = f"offset {event.offset} of {_of(event)}"
         return f"{client(event)} received the answer that value {event.value} stands at {position}"
@@ -389,10 +426,14 @@ def _read(event: Event) -> str:
 def _failed(event: Event) -> str:
     if event.f == "send":
         return f"the send of value {event.value} to {_of(event)} by {client(event)} certainly failed{error(event)}"
+    if event.group is not None:
+        return f"{_in_group(event, by=_by(event))} was refused{error(event)}"
     return f"{_operation(event)} by {client(event)} failed{error(event)}"
 
 
 def _unknown(event: Event) -> str:
+    if event.group is not None:
+        return f"the outcome of {_in_group(event, by=_by(event))} is unknown{error(event)}"
     if event.f == "send":
         return (
             f"what came of the send of value {event.value} to {_of(event)} by {client(event)} is unknown"
@@ -553,6 +594,8 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.FAIL: _failed,
         Kind.INFO: _unknown,
         Kind.FINAL_READ: _final_read,
+        Kind.ASSIGNED: _assigned,
+        Kind.REVOKED: _assigned,
         Kind.END_STATE: _end_state,
         Kind.REPLICA_OFFSETS: _replica_offsets,
         Kind.REPLICA_SAMPLE: _replica_sample,

@@ -76,6 +76,8 @@ class Property:
     certain, its absence is not."""
     is_of_quorum: bool = False
     """Whether it is about a KRaft quorum: it is not judged, nor listed, where a cluster has none."""
+    workloads: frozenset[str] = frozenset()
+    """The workloads whose runs are judged; empty: those of all. Runs of others have no events that it judges."""
     recorded_since: int = 2
     """The first format of events whose runs record what the property needs. It does not judge runs of older formats."""
     reason: Reason | None = None

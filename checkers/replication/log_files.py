@@ -56,7 +56,6 @@ from nemesis.checkers.replication.stored_replica import Batches, Replica, replic
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import SEGMENT_BYTES
-from nemesis.support.node_names import node_of
 
 _CONFIGS: Final = "/config/topics/"
 _CLOCKS: Final = "clock"
@@ -436,7 +435,7 @@ def _rolled(key: Key, report: Report, reports: Sequence[Report]) -> Iterator[Fin
             yield finding(SEGMENTS_ROLL.name, tp, sentence, sizes.row)
         elif (
             sizes.following is not None
-            and node_of(node) not in struck
+            and f"broker-{node}" not in struck
             and sizes.size + sizes.following <= limit
             and abs(sizes.age_ms) < _HOUR_MS
         ):

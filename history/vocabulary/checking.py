@@ -19,6 +19,7 @@ from nemesis.history.vocabulary import (
     controller,
     faults,
     foreign,
+    groups,
     harness,
     replication,
     zookeeper,
@@ -30,7 +31,7 @@ from nemesis.history.vocabulary.declaring import (
     declarations,
 )
 
-MODULES = (clients, brokers, controller, replication, zookeeper, faults, harness, foreign)
+MODULES = (clients, groups, brokers, controller, replication, zookeeper, faults, harness, foreign)
 """All modules that declare kinds."""
 
 

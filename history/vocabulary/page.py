@@ -46,6 +46,7 @@ def replaced(document: str) -> str:
 def _title(module: ModuleType) -> str:
     return {
         "clients": "Operations of our clients",
+        "groups": "Members of consumer groups",
         "brokers": "Brokers",
         "controller": "The controller",
         "replication": "Replicas",

@@ -100,7 +100,7 @@ def _outcome_of_ours(info: RunInfo, names: Sequence[str] | None, checked: _Check
     judgeable = recorded(info.events_format)
     _require_recorded(names or (), judgeable, info.events_format)
     if names is None:
-        by_default = judged_by_default(info.observes)
+        by_default = judged_by_default(info.observes, _workload(info))
         wanted: Sequence[str] = [name for name in judgeable if name in by_default]
     else:
         wanted = names
@@ -114,6 +114,13 @@ def _outcome_of_ours(info: RunInfo, names: Sequence[str] | None, checked: _Check
         return outcome
     left_out = tuple(name for name in CHECKERS if name not in judgeable)
     return msgspec.structs.replace(outcome, not_recorded=left_out)
+
+
+def _workload(info: RunInfo) -> str | None:
+    """Return the name of the workload of a run of our own; None if the run does not state it."""
+    settings = info.config.get("workload")
+    name = settings.get("name") if isinstance(settings, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _outcome_of_foreign(

@@ -17,6 +17,8 @@ from nemesis.mutants.bounce_unseen import MUTANT as BOUNCE_UNSEEN
 from nemesis.mutants.broker_epoch_kept import MUTANT as BROKER_EPOCH_KEPT
 from nemesis.mutants.cancel_keeps_added_replicas import MUTANT as CANCEL_KEEPS_ADDED_REPLICAS
 from nemesis.mutants.cleaner_ends_when_idle import MUTANT as CLEANER_ENDS_WHEN_IDLE
+from nemesis.mutants.commits_acknowledged_early import MUTANT as COMMITS_ACKNOWLEDGED_EARLY
+from nemesis.mutants.commits_unchecked import MUTANT as COMMITS_UNCHECKED
 from nemesis.mutants.compaction_above_hw import MUTANT as COMPACTION_ABOVE_HW
 from nemesis.mutants.control_plane_opens_early import MUTANT as CONTROL_PLANE_OPENS_EARLY
 from nemesis.mutants.controller_epoch_not_raised import MUTANT as CONTROLLER_EPOCH_NOT_RAISED
@@ -38,6 +40,8 @@ from nemesis.mutants.follower_hw_at_its_end import MUTANT as FOLLOWER_HW_AT_ITS_
 from nemesis.mutants.follower_keeps_log_start import MUTANT as FOLLOWER_KEEPS_LOG_START
 from nemesis.mutants.followers_know_no_producers import MUTANT as FOLLOWERS_KNOW_NO_PRODUCERS
 from nemesis.mutants.future_log_swapped_early import MUTANT as FUTURE_LOG_SWAPPED_EARLY
+from nemesis.mutants.generation_kept import MUTANT as GENERATION_KEPT
+from nemesis.mutants.groups_not_replayed import MUTANT as GROUPS_NOT_REPLAYED
 from nemesis.mutants.hw_before_truncation import MUTANT as HW_BEFORE_TRUNCATION
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
 from nemesis.mutants.hw_unbounded import MUTANT as HW_UNBOUNDED
@@ -178,8 +182,12 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             CLEANER_ENDS_WHEN_IDLE,
             MARKS_CHECKPOINTED_ONCE,
             NEWEST_BATCH_ANSWERED,
+            GENERATION_KEPT,
+            GROUPS_NOT_REPLAYED,
+            COMMITS_UNCHECKED,
+            COMMITS_ACKNOWLEDGED_EARLY,
         )
     ),
 )
 """Every mutant by its name: of controllers' terms, of brokers' lives, of elections, of topics, of ISRs, of logs, of
-producers."""
+producers, of groups."""

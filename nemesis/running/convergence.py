@@ -4,8 +4,9 @@ Nine checks. The first seven are looked at again and again from the end of the f
 that the time of recovery is known: every broker is registered; a controller exists; every partition
 has a leader; every ISR is full; no deletion of a topic and no reassignment is left to be finished;
 every broker's Metadata equals ZooKeeper (``convergence_checks``). The last two act: a produce with
-``acks=all`` and a fetch of it succeed on every partition. They run after the final reads, so that
-their records disturb no reader. At the very end ``nemesis.running.end_state`` records what is there.
+``acks=all`` and a fetch of it succeed on every partition that clients may write to. They run after
+the final reads, so that their records disturb no reader. At the very end
+``nemesis.running.end_state`` records what is there.
 
 A check's time is when it began to hold for good, in milliseconds from the heal: the moment when the
 faults' time was over and the last fault was undone (0: it held then). What does not hold when the
@@ -39,6 +40,7 @@ from nemesis.support.errors import HarnessError
 from nemesis.support.node_names import id_of
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.partitions import INTERNAL_TOPICS
 
 POLL_INTERVAL_S = 0.4
 WHOLE_POLL_INTERVAL_S = 1.0
@@ -157,7 +159,7 @@ class ConvergenceWatch:
         try:
             if partitions:  # an attempt without metadata fails whatever the cluster does
                 await client.refresh_metadata()
-            for tp in partitions:
+            for tp in _writable(partitions):
                 # A check that failed before has used up the time, which says nothing about this partition.
                 least = asyncio.get_running_loop().time() + LEAST_USE_S
                 worked &= await self._use(client, tp, max(deadline, least))
@@ -228,3 +230,8 @@ class ConvergenceWatch:
                 partition=item.partition,
                 node=item.node,
             )
+
+
+def _writable(partitions: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the partitions to which clients may produce: brokers alone write internal topics."""
+    return [tp for tp in partitions if tp[0] not in INTERNAL_TOPICS]

@@ -69,7 +69,8 @@ def simulate(spec: SimulationSpec, *, keeps_unlisted: bool = False) -> Simulatio
     simulation = Simulation(spec)
     simulation.execute()
     entries = tuple(simulation.record.entries)
-    checkers = judged_by_default(ALL_SOURCES) if spec.checkers is None else spec.checkers
+    by_default = judged_by_default(ALL_SOURCES, spec.scenario.workload.name)
+    checkers = by_default if spec.checkers is None else spec.checkers
     history = history_of(entry.event for entry in entries)
     outcome = check(history, select(checkers), keeps_unlisted=keeps_unlisted)
     if spec.checkers is not None:

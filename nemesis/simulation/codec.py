@@ -8,6 +8,8 @@ It is sound because kio's messages are frozen, and because what brokers and clie
 would make of it, types included; the tests compare every message of a cluster. A schedule must not depend on
 the codec: nothing random happens here, and nothing may depend on the size of a frame.
 
+Messages inside messages (subscriptions and assignments of consumers) are bytes here, too: brokers store them.
+
 Limit: a message whose frame is never read (its connection was reset) is kept as long as the codec.
 """
 
@@ -20,6 +22,7 @@ from typing import Any
 
 from nemesis.reference.protocol.codec import SIZE_BYTES, Request
 from nemesis.reference.protocol.errors import ProtocolError, UnsupportedVersionError
+from nemesis.workloads.kafka import codec as wire_format
 
 _REQUEST = Struct(">hhiq")
 _RESPONSE = Struct(">iq")
@@ -68,6 +71,14 @@ class ByReferenceCodec:
         if type(message) is not response:
             raise ProtocolError(f"a {type(message).__name__} where a {response.__name__} must be")
         return correlation_id, message
+
+    def encode_embedded(self, message: Any) -> bytes:
+        """Real bytes: brokers write them to logs and read them there."""
+        return wire_format.encode_embedded(message)
+
+    def decode_embedded(self, data: bytes, entity: type[Any]) -> Any:
+        """The message of these bytes; raises ValueError for any other bytes."""
+        return wire_format.decode_embedded(data, entity)
 
     def _store(self, client_id: str | None, message: Any) -> int:
         token = next(self._tokens)

@@ -30,6 +30,8 @@ NOT_IN_THE_MODEL = frozenset(
         *("isr-shrinks-in-time", "leaders-balanced", "log-dir-failures-handled"),
         *("settings-take-effect", "retention-runs", "controller-elected-in-time"),
         *("one-quorum-leader", "quorum-commits-stay"),
+        *("one-owner-per-generation", "generation-grows", "fenced-member"),
+        "offsets-read-as-committed",
         *(
             "log-files-agree",
             "segments-roll",
@@ -40,7 +42,7 @@ NOT_IN_THE_MODEL = frozenset(
     }
 )
 """The harness's own, and what the honest cluster leaves out: dead members of an ISR, the end of ``/controller``,
-time, settings, a KRaft quorum."""
+time, settings, a KRaft quorum, groups of consumers."""
 
 JUDGED = [name for name in CHECKERS if name not in NOT_IN_THE_MODEL]
 

@@ -51,7 +51,7 @@ def test_the_main_job_is_valid_and_judged_alike_by_both_engines(
 
     outcome = json.loads(run.results_file.read_text())
     assert {result["property"] for result in outcome["results"]} >= set(
-        judged_by_default(info.observes)
+        judged_by_default(info.observes, "produce-consume")
     )
     again = nemesis(tmp_path, "check", str(run.path), "--engine", "inline", "--json")
     assert again.returncode == 0, again.stdout + again.stderr

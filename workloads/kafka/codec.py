@@ -16,6 +16,7 @@ from kio.serial.errors import SerialError
 from kio.static.primitive import i32
 
 _API_VERSIONS_KEY = 18
+_VERSION = struct.Struct(">h")
 
 
 class Codec(Protocol):
@@ -26,6 +27,12 @@ class Codec(Protocol):
 
     def decode_response(self, frame: bytes, response: type[Any]) -> tuple[int, Any]:
         """The correlation id and the message of what follows the size; raises ValueError for any other bytes."""
+
+    def encode_embedded(self, message: Any) -> bytes:
+        """A message that another message has as bytes (a subscription, an assignment): its version in front."""
+
+    def decode_embedded(self, data: bytes, entity: type[Any]) -> Any:
+        """The message of this class; raises ValueError for any other bytes. Newer versions only add to its end."""
 
 
 def encode_request(message: Any, *, correlation_id: int, client_id: str) -> bytes:
@@ -57,3 +64,24 @@ def decode_response(frame: bytes, response: type[Any]) -> tuple[int, Any]:
     except (SerialError, KeyError, struct.error) as error:
         raise ValueError(f"no {response.__name__}: {error!r}") from error
     return header.correlation_id, message
+
+
+def encode_embedded(message: Any) -> bytes:
+    """See ``Codec``."""
+    buffer = io.BytesIO()
+    entity_writer(type(message))(buffer, message)
+    return _VERSION.pack(message.__version__) + buffer.getvalue()
+
+
+def decode_embedded(data: bytes, entity: type[Any]) -> Any:
+    """See ``Codec``."""
+    try:
+        (version,) = _VERSION.unpack_from(data)
+        message, _ = entity_reader(entity)(data, _VERSION.size)
+    except (SerialError, struct.error, IndexError) as error:
+        raise ValueError(f"no {entity.__name__}: {error!r}") from error
+    if version < entity.__version__:
+        raise ValueError(
+            f"{entity.__name__}: expected version {entity.__version__} or newer, got {version}"
+        )
+    return message

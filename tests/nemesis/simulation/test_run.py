@@ -54,7 +54,7 @@ def test_the_reference_keeps_its_promises_and_much_was_seen() -> None:
     run = simulated(1)
     assert run.outcome.verdict is Verdict.VALID, run.outcome.problems
     assert [result.property for result in run.outcome.results] == list(
-        judged_by_default(ALL_SOURCES)
+        judged_by_default(ALL_SOURCES, "produce-consume")
     )
     kinds = {event.kind for event in run.events}
     assert {Kind.LEADER_ELECTED, Kind.HIGH_WATERMARK, Kind.FAULT_APPLIED, Kind.ZNODE} <= kinds

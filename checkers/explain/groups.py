@@ -1,0 +1,34 @@
+"""Why both cannot be: what a group's coordinator has acknowledged, and what it answers later."""
+
+from __future__ import annotations
+
+from nemesis.checkers.framework.reason import Case
+
+_KNOWN = (
+    "An acknowledged commit is in the logs of all in-sync replicas, behind the generation in which it was made: the "
+    "broker that acknowledged it and every later coordinator know both."
+)
+
+
+def one_owner_per_generation(case: Case) -> str:  # noqa: ARG001
+    return (
+        "Both commits were acknowledged in the same generation, so both members were in it. Its assignment is stored "
+        "once, and assigns each partition to one member."
+    )
+
+
+def generation_grows(case: Case) -> str:  # noqa: ARG001
+    return f"{_KNOWN} The next generation has a larger number."
+
+
+def fenced_member(case: Case) -> str:  # noqa: ARG001
+    return f"{_KNOWN} It has to refuse members of an earlier generation: another member may own the partition."
+
+
+def offsets_read_as_committed(case: Case) -> str:
+    commits = [event for event in case.events if event.f == "commit-offset"]
+    if len(commits) == 1 and case.events[-1].offset != -1:
+        return "What is read as committed has to be what a member committed and the coordinator did not refuse."
+    if not commits:
+        return "What is read as committed has to be what some member committed."
+    return f"{_KNOWN} A later answer of the broker must not be older."

@@ -1,0 +1,7 @@
+"""Consumer groups: what members were promised by the coordinators of their groups.
+
+* ``check``              the check, and its four properties with their specifications (start here)
+* ``group_operations``   operations of members and what they own, read from the events of one history
+* ``acknowledged``       what a coordinator has certainly taken in: the acknowledged commits before and the broker's own
+* ``ownership``, ``fencing``, ``committed``   the judges, one for each promise or two
+"""

@@ -1,0 +1,223 @@
+"""Consumer groups: generations, owners of partitions, and committed offsets.
+
+* **one-owner-per-generation**: in one generation of a group, a partition belongs to one member. A member counts once a
+  commit that it made, while it owned the partition, was acknowledged.
+  Smallest break: members a and b are both assigned t-0 in generation 1, and a commit of each is acknowledged.
+* **generation-grows**: a member that joins is not answered a generation below one that its coordinator has taken in.
+  Smallest break: broker 1 acknowledges a commit of generation 2, and then answers a JoinGroup with generation 1.
+* **fenced-member**: once a commit of a generation is acknowledged, no commit of an earlier generation that is sent
+  afterwards is acknowledged by any broker; and no heartbeat and no SyncGroup of an earlier generation is accepted by a
+  broker that has taken the later one in.
+  Smallest breaks: a commit of generation 2 is acknowledged, then one of generation 1; the same with a heartbeat of
+  generation 1, if both have the same broker.
+* **offsets-read-as-committed**: an offset that is read (a) was committed: it is the offset and leader epoch of a commit
+  of that group and partition that had been sent and not refused; (b) is not older than what its coordinator has
+  taken in: no acknowledged commit that the broker had was sent after the commit that is read had been acknowledged.
+  Smallest breaks: (a) an offset is read that no member committed; (b) a broker acknowledges a commit, and then answers
+  that nothing is committed.
+
+What a broker has taken in is decided from acknowledged commits alone (``acknowledged``): the commits that it has
+acknowledged itself, and all that were acknowledged before one of these was sent. Neither clocks of brokers nor traces
+count, so that the properties judge Kafka, too.
+
+What a correct cluster does and is not convicted for: a commit whose outcome is unknown is read, at any later time, or
+vanishes, also after it was read, because a coordinator loads what it has in its log and not what is committed there; a
+former coordinator that does not know of its successor answers heartbeats, joins and reads from what it had, though no
+commit that it takes is acknowledged; a generation that was never stored begins again with other members after a
+failover, and even two members may be assigned a partition in it, because only in the stored one commits are
+acknowledged; a commit of the last generation is accepted while the next one is being prepared; a member that has not
+heard of the end of its generation goes on reading (a zombie), beside the owner of the next generation.
+
+After a power cut, or where brokers may elect unclean leaders, acknowledged commits may be lost: findings are then
+reported and allowed.
+
+Limits: a LeaveGroup is not judged, because a failover may bring the member back. A former member that commits in the
+generation which is still the last one is not found. A group that nothing was committed in is not judged. That records
+are processed at all, and that rebalances end in time, are other promises. Static members and groups of KIP-848 are not
+used.
+Source: KIP-62, KIP-211, KIP-394; GroupCoordinator and GroupMetadataManager of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from nemesis.checkers.administered import CLIENT_KINDS, Administered
+from nemesis.checkers.breaks import groups as breaks
+from nemesis.checkers.explain import groups as explain
+from nemesis.checkers.framework.event_list import Row
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding, Result, Verdict
+from nemesis.checkers.framework.property import Property
+from nemesis.checkers.groups.acknowledged import Acknowledged
+from nemesis.checkers.groups.committed import misread
+from nemesis.checkers.groups.fencing import accepted_late, fallen_generations
+from nemesis.checkers.groups.group_operations import (
+    COLUMNS,
+    COMMIT,
+    FETCH,
+    FUNCTIONS,
+    HEARTBEAT,
+    JOIN,
+    SYNC,
+    Group,
+    groups,
+)
+from nemesis.checkers.groups.ownership import confirmed, shared
+from nemesis.checkers.power_cuts import LOSING
+from nemesis.history.events import Kind
+from nemesis.history.sources import EventSource
+from nemesis.history.vocabulary.harness import UNCLEAN_ELECTIONS
+
+_LOSSES: Final = frozenset({Kind.FAULT_APPLIED, Kind.BROKER_STARTED, Kind.BROKER_PROPERTY})
+WORKLOADS: Final = frozenset({"groups"})
+"""The workloads in which groups are used."""
+
+
+class Groups(Administered):
+    operations = FUNCTIONS
+    kinds = frozenset({*CLIENT_KINDS, *_LOSSES, Kind.ASSIGNED, Kind.REVOKED})
+    columns = (*COLUMNS, "fault", "setting", "count", "unclean_leader_election_enable")
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (
+            ONE_OWNER_PER_GENERATION,
+            GENERATION_GROWS,
+            FENCED_MEMBER,
+            OFFSETS_READ_AS_COMMITTED,
+        )
+
+    def judge(self, rows: list[Row]) -> Results:
+        known = sorted(groups(rows).items())
+        may_lose = any(map(_may_lose, rows))
+        return [
+            _allowed(result) if may_lose else result
+            for result in (_owners(known), _generations(known), _members(known), _offsets(known))
+        ]
+
+
+def _may_lose(item: Row) -> bool:
+    """Whether an event says that acknowledged records may be lost."""
+    event = item[1]
+    if event.kind == Kind.FAULT_APPLIED:
+        return event.fault in LOSING
+    if event.kind == Kind.BROKER_PROPERTY:
+        return event.setting == UNCLEAN_ELECTIONS and bool(event.count)
+    return bool(event.unclean_leader_election_enable)
+
+
+def _allowed(result: Result) -> Result:
+    """Return the result with its violations reported and allowed."""
+    if not result.findings:
+        return result
+    findings = tuple(replace(item, verdict=Verdict.VALID) for item in result.findings)
+    return replace(result, verdict=Verdict.VALID, findings=findings, broken_keys=())
+
+
+def _owners(known: Iterable[tuple[str, Group]]) -> Result:
+    checked = 0
+    findings: list[Finding] = []
+    for key, group in known:
+        owners = confirmed(group)
+        checked += len(owners)
+        findings += shared(ONE_OWNER_PER_GENERATION.name, key, owners)
+    return conclude(ONE_OWNER_PER_GENERATION, checked=checked, findings=findings)
+
+
+def _generations(known: list[tuple[str, Group]]) -> Result:
+    findings = _collected(
+        fallen_generations(GENERATION_GROWS.name, key, group, Acknowledged(group))
+        for key, group in known
+    )
+    joins = _count(known, JOIN)
+    generations = {(key, join.generation) for key, group in known for join in group.ok(JOIN)}
+    numbers = {"generations": float(len(generations))}
+    return conclude(GENERATION_GROWS, checked=joins, findings=findings, numbers=numbers)
+
+
+def _members(known: list[tuple[str, Group]]) -> Result:
+    findings = _collected(
+        accepted_late(FENCED_MEMBER.name, key, group, Acknowledged(group)) for key, group in known
+    )
+    return conclude(
+        FENCED_MEMBER, checked=_count(known, COMMIT, HEARTBEAT, SYNC), findings=findings
+    )
+
+
+def _offsets(known: list[tuple[str, Group]]) -> Result:
+    findings = _collected(
+        misread(OFFSETS_READ_AS_COMMITTED.name, key, group, Acknowledged(group))
+        for key, group in known
+    )
+    return conclude(OFFSETS_READ_AS_COMMITTED, checked=_count(known, FETCH), findings=findings)
+
+
+def _collected(parts: Iterable[Iterator[Finding]]) -> list[Finding]:
+    return [item for part in parts for item in part]
+
+
+def _count(known: list[tuple[str, Group]], *functions: str) -> int:
+    return sum(len(group.ok(*functions)) for _, group in known)
+
+
+_SOURCES: Final = frozenset({EventSource.CLIENTS})
+
+ONE_OWNER_PER_GENERATION: Final = Property(
+    name="one-owner-per-generation",
+    promise="In one generation of a group, a partition belongs to one member.",
+    unit="ownerships with an acknowledged commit",
+    unknown="No member that owned a partition had a commit acknowledged.",
+    source="GroupCoordinator.doSyncGroup; KIP-62.",
+    check=Groups,
+    decided_from=_SOURCES,
+    recorded_since=8,
+    workloads=WORKLOADS,
+    reason=explain.one_owner_per_generation,
+    breaks=breaks.ONE_OWNER_PER_GENERATION,
+)
+
+GENERATION_GROWS: Final = Property(
+    name="generation-grows",
+    promise="The generation of a group that has had a commit acknowledged never goes back.",
+    unit="joins",
+    unknown="No member joined a group.",
+    source="GroupMetadata.initNextGeneration, GroupMetadataManager.loadGroup.",
+    check=Groups,
+    decided_from=_SOURCES,
+    recorded_since=8,
+    workloads=WORKLOADS,
+    reason=explain.generation_grows,
+    breaks=breaks.GENERATION_GROWS,
+)
+
+FENCED_MEMBER: Final = Property(
+    name="fenced-member",
+    promise="Requests of members of an earlier generation are refused.",
+    unit="accepted commits, heartbeats and requests for assignments",
+    unknown="No commit, no heartbeat and no request for an assignment was accepted.",
+    source="GroupCoordinator.validateOffsetCommit, validateHeartbeat, validateSyncGroup; ILLEGAL_GENERATION.",
+    check=Groups,
+    decided_from=_SOURCES,
+    recorded_since=8,
+    workloads=WORKLOADS,
+    reason=explain.fenced_member,
+    breaks=breaks.FENCED_MEMBER,
+)
+
+OFFSETS_READ_AS_COMMITTED: Final = Property(
+    name="offsets-read-as-committed",
+    promise="A committed offset that is read was committed, and is not older than what was acknowledged.",
+    unit="offsets read",
+    unknown="No committed offset was read.",
+    source="GroupMetadataManager.storeOffsets, getOffsets, loadGroupsAndOffsets.",
+    check=Groups,
+    decided_from=_SOURCES,
+    recorded_since=8,
+    workloads=WORKLOADS,
+    reason=explain.offsets_read_as_committed,
+    breaks=breaks.OFFSETS_READ_AS_COMMITTED,
+)

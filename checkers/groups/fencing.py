@@ -1,0 +1,44 @@
+"""Generations: what is answered to a JoinGroup, and which members' requests are accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.groups.acknowledged import Acknowledged
+from nemesis.checkers.groups.group_operations import COMMIT, HEARTBEAT, JOIN, SYNC, Group, Operation
+
+
+def fallen_generations(name: str, key: str, group: Group, known: Acknowledged) -> Iterator[Finding]:
+    """Find members that joined a generation below one that their coordinator had."""
+    for join in group.ok(JOIN):
+        later = known.generation_at(join)
+        if later is not None and join.generation < later.generation:
+            sentence = (
+                f"Broker {join.event.node} answered {join.event.process} that it is in generation "
+                f"{join.generation} of {key}, after generation {later.generation} had begun."
+            )
+            yield _finding(name, key, sentence, later, join)
+
+
+def accepted_late(name: str, key: str, group: Group, known: Acknowledged) -> Iterator[Finding]:
+    """Find requests of a generation that were accepted although a later one had begun."""
+    for request in group.ok(COMMIT, HEARTBEAT, SYNC):
+        later = known.generation_at(request)
+        if request.event.f == COMMIT:
+            later = known.generation_before(request) or later
+        if later is not None and request.generation < later.generation:
+            sentence = (
+                f"Broker {request.event.node} accepted a {request.event.f} of {request.event.process} in "
+                f"generation {request.generation} of {key}, after generation {later.generation} had begun."
+            )
+            yield _finding(name, key, sentence, later, request)
+
+
+def _finding(name: str, key: str, sentence: str, later: Operation, wrong: Operation) -> Finding:
+    return finding(name, key, sentence, _row(later), wrong.invoked[0], _row(wrong))
+
+
+def _row(operation: Operation) -> int | None:
+    return None if operation.completed is None else operation.completed[0]

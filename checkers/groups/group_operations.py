@@ -1,0 +1,110 @@
+"""Operations of members of groups, and the partitions that they own, read from the events of one history."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from nemesis.checkers.framework.event_list import Row
+from nemesis.history.events import Event, Kind
+
+COMMIT, FETCH, JOIN = "commit-offset", "fetch-offset", "join-group"
+SYNC, HEARTBEAT, LEAVE = "sync-group", "heartbeat", "leave-group"
+FUNCTIONS: Final = frozenset({COMMIT, FETCH, JOIN, SYNC, HEARTBEAT, LEAVE})
+COLUMNS: Final = (
+    *("group", "member", "generation", "topic", "partition", "node", "f", "op"),
+    *("offset", "leader_epoch", "value"),
+)
+_NEVER: Final = 2**63 - 1
+
+TopicPartition = tuple[str | None, int | None]
+
+
+@dataclass(slots=True)
+class Operation:
+    """One operation of a member, from its invocation to its completion."""
+
+    invoked: Row
+    completed: Row | None = None
+
+    @property
+    def event(self) -> Event:
+        """The completion, or the invocation while it has no outcome."""
+        return self.invoked[1] if self.completed is None else self.completed[1]
+
+    @property
+    def began(self) -> int:
+        return self.invoked[1].time
+
+    @property
+    def ended(self) -> int:
+        """When the member knew the outcome; never if it does not."""
+        return _NEVER if self.completed is None else self.completed[1].time
+
+    @property
+    def is_ok(self) -> bool:
+        return self.completed is not None and self.completed[1].kind == Kind.OK
+
+    @property
+    def is_refused(self) -> bool:
+        return self.completed is not None and self.completed[1].kind == Kind.FAIL
+
+    @property
+    def tp(self) -> TopicPartition:
+        return self.event.topic, self.event.partition
+
+    @property
+    def generation(self) -> int:
+        return -1 if self.event.generation is None else self.event.generation
+
+
+@dataclass(slots=True)
+class Ownership:
+    """A member owns a partition in a generation, until it gives it up or for ever."""
+
+    assigned: Row
+    ended: int = _NEVER
+
+    @property
+    def event(self) -> Event:
+        return self.assigned[1]
+
+
+@dataclass(slots=True)
+class Group:
+    """What is known of one group."""
+
+    operations: list[Operation] = field(default_factory=list)
+    """In the order of their invocations."""
+    ownerships: list[Ownership] = field(default_factory=list)
+
+    def ok(self, *functions: str) -> list[Operation]:
+        """Return the operations of these functions that succeeded."""
+        return [item for item in self.operations if item.is_ok and item.event.f in functions]
+
+
+def groups(rows: Iterable[Row]) -> dict[str, Group]:
+    """Return the groups of a history by id. An outcome without an invocation is left out: a torn history."""
+    by_id: dict[str, Group] = defaultdict(Group)
+    open_operations: dict[tuple[str, int | None], Operation] = {}
+    owned: dict[tuple[str, TopicPartition], Ownership] = {}
+    for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].process, item[1].seq)):
+        if event.group is None:
+            continue
+        group = by_id[event.group]
+        if event.kind == Kind.INVOKE:
+            operation = open_operations[event.process, event.op] = Operation((row, event))
+            group.operations.append(operation)
+        elif event.kind == Kind.ASSIGNED:
+            ownership = Ownership((row, event))
+            owned[event.process, (event.topic, event.partition)] = ownership
+            group.ownerships.append(ownership)
+        elif event.kind == Kind.REVOKED:
+            given_up = owned.pop((event.process, (event.topic, event.partition)), None)
+            if given_up is not None:
+                given_up.ended = event.time
+        elif (known := open_operations.pop((event.process, event.op), None)) is not None:
+            known.completed = (row, event)
+    return dict(by_id)

@@ -1,0 +1,197 @@
+"""Consumer groups: what a correct coordinator may do, and what convicts one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from nemesis.checkers import CHECKERS, judged_by_default
+from nemesis.checkers.breaks.events import history
+from nemesis.checkers.breaks.groups import commit, fetched, joined, owned, request
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.history.events import Event
+from nemesis.history.sources import ALL_SOURCES
+from tests.checkers.histories import only
+
+OWNER = "one-owner-per-generation"
+GROWS = "generation-grows"
+FENCED = "fenced-member"
+OFFSETS = "offsets-read-as-committed"
+NAMES = (OWNER, GROWS, FENCED, OFFSETS)
+LOST = "CLIENT_TIMED_OUT"
+
+
+def judged(name: str, *events: Event | list[Event]) -> Result:
+    return only(CHECKERS[name].check(), history(*events), name)
+
+
+def sentences(name: str, *events: Event | list[Event]) -> list[str]:
+    return [finding.sentence for finding in judged(name, *events).findings]
+
+
+def fault(time: int, name: str) -> Event:
+    return Event(
+        time=time,
+        process="nemesis",
+        kind="fault-applied",
+        seq=time,
+        fault=name,
+        targets=["broker-1"],
+    )
+
+
+# Ownership
+
+
+def test_owners_of_two_generations_overlap() -> None:
+    first, second = commit(3, 1, 1, 5), commit(5, 1, 2, 6, member="b")
+    result = judged(OWNER, owned(1, 1), owned(2, 2, member="b"), first, second)
+    assert (result.checked, result.findings) == (2, ())
+
+
+def test_an_owner_without_an_acknowledged_commit_proves_nothing() -> None:
+    unknown = commit(5, 1, 1, 6, member="b", kind="info", error=LOST)
+    result = judged(OWNER, owned(1, 1), commit(2, 1, 1, 5), owned(4, 1, member="b"), unknown)
+    assert (result.verdict, result.checked) == (Verdict.VALID, 1)
+
+
+def test_a_commit_behind_the_end_of_an_ownership_proves_nothing() -> None:
+    given_up = owned(5, 1, member="b", kind="revoked", reason="rebalance")
+    late = commit(6, 1, 1, 6, member="b")
+    assert not sentences(
+        OWNER, owned(1, 1), commit(2, 1, 1, 5), owned(4, 1, member="b"), given_up, late
+    )
+
+
+def test_a_member_may_be_assigned_a_partition_twice() -> None:
+    result = judged(OWNER, owned(1, 1), commit(2, 1, 1, 5), owned(4, 1), commit(5, 1, 1, 6))
+    assert (result.checked, result.findings) == (2, ())
+
+
+# Generations
+
+
+def test_the_same_generation_is_answered_again() -> None:
+    assert not sentences(GROWS, commit(1, 1, 2, 5), joined(3, 1, 2), joined(5, 1, 3))
+
+
+def test_a_broker_that_has_acknowledged_nothing_may_answer_an_old_generation() -> None:
+    assert not sentences(GROWS, commit(1, 1, 2, 5), joined(3, 2, 1))
+
+
+def test_a_broker_knows_what_was_acknowledged_before_its_own_commit_was_sent() -> None:
+    events = [commit(1, 1, 5, 5), commit(3, 2, 1, 6), joined(5, 2, 2)]
+    assert sentences(GROWS, *events) == [
+        "Broker 2 answered member-a that it is in generation 2 of g, after generation 5 had begun."
+    ]
+
+
+def test_a_generation_without_an_acknowledged_commit_may_come_again() -> None:
+    unknown = commit(1, 1, 2, 5, kind="info", error=LOST)
+    assert not sentences(GROWS, joined(0, 1, 2), unknown, joined(3, 1, 1))
+
+
+# Members
+
+
+def test_a_commit_that_was_sent_before_the_later_one_was_acknowledged_is_right() -> None:
+    slow = commit(0, 1, 1, 6, member="b", taking=5)
+    assert not sentences(FENCED, commit(1, 1, 2, 5), slow)
+
+
+def test_a_former_coordinator_accepts_heartbeats_and_no_commits() -> None:
+    assert not sentences(FENCED, commit(1, 1, 2, 5), request(3, "heartbeat", 2, 1, member="b"))
+    assert sentences(FENCED, commit(1, 1, 2, 5), commit(3, 2, 1, 6, member="b")) == [
+        "Broker 2 accepted a commit-offset of member-b in generation 1 of g, after generation 2 had begun."
+    ]
+
+
+def test_a_refused_zombie_is_right() -> None:
+    refused = commit(3, 1, 1, 6, member="b", kind="fail", error="ILLEGAL_GENERATION")
+    assert not sentences(FENCED, commit(1, 1, 2, 5), refused)
+
+
+# Offsets
+
+
+def test_an_unknown_commit_is_read_or_vanishes() -> None:
+    unknown = commit(3, 1, 1, 6, kind="info", error=LOST)
+    for offsets in ([6, 5], [5, 6], [5, 5], [6, 6]):
+        reads = [fetched(5 + 2 * n, 1, offset) for n, offset in enumerate(offsets)]
+        assert not sentences(OFFSETS, commit(1, 1, 1, 5), unknown, *reads)
+
+
+def test_a_former_coordinator_answers_what_it_had() -> None:
+    events = [commit(1, 1, 1, 5), commit(3, 2, 1, 6), fetched(5, 1, 5), fetched(7, 3, -1)]
+    assert judged(OFFSETS, *events).findings == ()
+
+
+def test_a_coordinator_has_what_others_acknowledged_before_its_own_commit() -> None:
+    other = commit(3, 2, 1, 7, partition=1)
+    (sentence,) = sentences(OFFSETS, commit(1, 1, 1, 5), other, fetched(5, 2, -1))
+    assert sentence.startswith("Broker 2 answered that no offset of t-0 is committed in g")
+
+
+def test_a_commit_that_was_under_way_may_come_before_or_after() -> None:
+    slow = commit(2, 1, 1, 6, member="b", taking=3)
+    assert not sentences(OFFSETS, commit(1, 1, 1, 5, taking=2), slow, fetched(7, 1, 5))
+    assert not sentences(OFFSETS, commit(1, 1, 1, 5, taking=2), slow, fetched(7, 1, 6))
+
+
+def test_a_smaller_offset_that_was_committed_later_is_read() -> None:
+    assert not sentences(OFFSETS, commit(1, 1, 1, 5), commit(3, 1, 1, 2), fetched(5, 1, 2))
+
+
+def test_an_offset_of_another_partition_is_not_this_ones() -> None:
+    assert sentences(OFFSETS, commit(1, 1, 1, 5, partition=1), fetched(3, 1, 5)) == [
+        "Broker 1 answered that offset 5 of t-0 is committed in g, which no member had committed."
+    ]
+
+
+# All of them
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_after_a_power_cut_what_was_lost_is_allowed(name: str) -> None:
+    for events in CHECKERS[name].breaks:
+        result = only(CHECKERS[name].check(), (fault(0, "power-cut"), *events), name)
+        assert result.verdict is Verdict.VALID
+        assert {finding.verdict for finding in result.findings} == {Verdict.VALID}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_unclean_leaders_are_permitted_what_was_lost_is_allowed(name: str) -> None:
+    permits = Event(
+        time=0,
+        process="broker-1",
+        kind="broker-started",
+        seq=0,
+        unclean_leader_election_enable=True,
+    )
+    for events in CHECKERS[name].breaks:
+        assert only(CHECKERS[name].check(), (permits, *events), name).verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_groups_have_nothing_to_do_with_each_other(name: str) -> None:
+    for events in CHECKERS[name].breaks:
+        apart = [
+            _in_other_group(event) if event.process == "member-b" else event for event in events
+        ]
+        result = only(CHECKERS[name].check(), apart, name)
+        is_of_one_member = all(event.process == "member-a" for event in events)
+        assert (result.verdict is Verdict.INVALID) == is_of_one_member
+
+
+def _in_other_group(event: Event) -> Event:
+    columns = {name: getattr(event, name) for name in event.__struct_fields__}
+    return Event(**{**columns, "group": "other"})
+
+
+def test_groups_are_judged_where_they_are_used() -> None:
+    def judges(workload: str | None) -> Sequence[str]:
+        return [name for name in judged_by_default(ALL_SOURCES, workload) if name in NAMES]
+
+    assert judges("groups") == judges(None) == [*NAMES]
+    assert judges("produce-consume") == []

@@ -1,0 +1,79 @@
+"""The workload `groups` in simulation: rebalances, zombies and commits happen, while a coordinator fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+from nemesis.checkers.framework.model import Verdict
+from nemesis.faults import plan as plans
+from nemesis.history.events import Event, Kind
+from nemesis.testing import assert_valid, simulate_plan
+from nemesis.testing.running import PlanRun
+
+PLAN = plans.decode(
+    [
+        {"at_s": 12.0, "fault": "kill", "target": "broker-1", "duration_s": 5.0},
+        {
+            "at_s": 24.0,
+            "fault": "partition",
+            "shape": "one-node",
+            "target": "broker-2",
+            "zookeeper": "majority",
+            "duration_s": 6.0,
+        },
+    ]
+)
+PROPERTIES = (
+    "one-owner-per-generation",
+    "generation-grows",
+    "fenced-member",
+    "offsets-read-as-committed",
+)
+
+
+@cache
+def run() -> PlanRun:
+    return simulate_plan(PLAN, "groups", seed=3, time_limit_s=45)
+
+
+def of_group(f: str, kind: Kind = Kind.OK) -> list[Event]:
+    return [event for event in run().simulated.events if event.f == f and event.kind == kind]
+
+
+def test_the_reference_keeps_its_promises_and_each_was_tried() -> None:
+    assert_valid(run())
+    verdicts = {result.property: result for result in run().outcome.results}
+    assert {verdicts[name].verdict for name in PROPERTIES} == {Verdict.VALID}
+    assert all(verdicts[name].checked > 10 for name in PROPERTIES)
+
+
+def test_members_come_go_and_rebalance() -> None:
+    generations = Counter(event.group for event in of_group("join-group"))
+    assert generations.keys() == {"group-0", "group-1"}
+    assert max(event.generation or 0 for event in of_group("join-group")) > 4
+    assert len({event.member for event in of_group("join-group")}) > 6
+    reasons = {event.reason for event in run().simulated.events if event.kind == Kind.REVOKED}
+    assert {"rebalance", "lost"} <= reasons
+
+
+def test_zombies_are_refused() -> None:
+    refused = Counter(event.error for event in of_group("commit-offset", Kind.FAIL))
+    assert refused["UNKNOWN_MEMBER_ID"] + refused["ILLEGAL_GENERATION"] > 0
+
+
+def test_a_partition_is_read_from_where_the_group_has_left_off() -> None:
+    polls = [event for event in of_group("poll") if event.process.startswith("member-")]
+    committed = {event.offset for event in of_group("commit-offset")}
+    first: dict[tuple[str, str | None, int | None], int | None] = {}
+    for event in polls:
+        first.setdefault((event.process, event.topic, event.partition), event.offset)
+    assert len(first) > 20
+    assert set(first.values()) <= {0, *committed}
+
+
+def test_each_commit_has_a_number_of_its_own_and_the_end_is_read() -> None:
+    numbers = [event.value for event in of_group("commit-offset", Kind.INVOKE)]
+    assert len(numbers) == len(set(numbers)) > 50
+    readers = {event.process for event in of_group("fetch-offset")}
+    assert {"final-group-0", "final-group-1"} <= readers

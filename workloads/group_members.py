@@ -1,0 +1,277 @@
+"""One member of a group of consumers, from its first JoinGroup until it leaves, crashes or the run ends.
+
+A member takes one step at a time: it finds its coordinator, joins, reads where its partitions were left off, and from
+then on keeps its session alive, polls, commits the positions that it has reached, and sometimes reads a committed
+offset back. Each request is an operation of the history; each partition that it owns or gives up is an event of its
+own.
+
+The polls after each assignment belong to a process of their own (``member-0.1``, ``member-0.2``): a member that gets
+a partition again goes on at the committed offset, which may be behind what it had read itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from random import Random  # noqa: TID251 - the type only
+from typing import Any, Final, NamedTuple
+
+from nemesis.history.events import Kind
+from nemesis.history.recorder import Recorder
+from nemesis.workloads.clients import find_leader
+from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.consumer_coordinator import (
+    NO_GENERATION,
+    NO_MEMBER,
+    ConsumerCoordinator,
+)
+from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.kafka.group_requests import NO_OFFSET, Committed
+from nemesis.workloads.operations import Operation, OperationLog
+from nemesis.workloads.partitions import TopicPartition, partition_columns
+from nemesis.workloads.reads import Reads
+
+READ_BACK_SHARE: Final = 0.1
+"""Of the steps of a member that owns partitions: it reads the committed offset of one of the group's partitions."""
+NO_COMMIT: Final = -1
+"""The number of the commit where nothing is committed."""
+REBALANCE, LOST, LEFT = "rebalance", "lost", "left"
+"""Why partitions are given up."""
+
+
+class MemberSettings(NamedTuple):
+    """What all members of a workload have in common."""
+
+    timeout_s: float
+    heartbeat_interval_s: float
+    commit_interval_s: float
+    operations: OperationLog
+    reads: Reads
+    commit_numbers: count[int]
+    """Each number is the text of one commit of the run."""
+    partitions: Callable[[], list[TopicPartition]]
+    """The partitions to which the group subscribes, as far as they are known."""
+
+
+class GroupMember:
+    """See the module."""
+
+    def __init__(
+        self,
+        group: str,
+        client: KafkaClient,
+        coordinator: ConsumerCoordinator,
+        settings: MemberSettings,
+        *,
+        recorder: Recorder,
+        poll_recorder: Callable[[], Recorder],
+        rng: Random,
+    ) -> None:
+        """``poll_recorder`` makes the recorder of a new process."""
+        self.coordinator = coordinator
+        self._group = group
+        self._client = client
+        self._settings = settings
+        self._recorder = recorder
+        self._new_poll_recorder = poll_recorder
+        self._poll_recorder: Recorder | None = None
+        self._rng = rng
+        self._owned: dict[TopicPartition, int] = {}
+        """By partition the generation in which it was assigned."""
+        self._positions: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, int] = {}
+        """By partition the last position that was acknowledged; only of those that are owned."""
+        self._member_id = NO_MEMBER
+        """As which member the partitions are owned."""
+        self._next_heartbeat = self._next_commit = 0.0
+        self._turn = 0
+
+    async def step(self) -> None:
+        """Do the next thing that is to be done, one request or a few."""
+        coordinator = self.coordinator
+        if coordinator.node is None:
+            with suppress(KafkaError):
+                await coordinator.find(self._settings.timeout_s)
+        elif not coordinator.is_assigned:
+            await self._rebalance()
+        elif self._now() >= self._next_heartbeat:
+            self._next_heartbeat = self._now() + self._settings.heartbeat_interval_s
+            await self._heartbeat()
+        elif (missing := self._without_position()) is not None:
+            await self._start_at_committed(missing)
+        elif self._owned:
+            await self._consume()
+
+    async def leave(self) -> None:
+        """Commit what was processed, and leave the group."""
+        await self._commit_positions()
+        self._give_up(LEFT)
+        if self.coordinator.member_id == NO_MEMBER or self.coordinator.node is None:
+            return
+        with self._operation("leave-group") as operation:
+            await self.coordinator.leave(self._settings.timeout_s)
+            operation.ok()
+
+    async def commit_late(self) -> None:
+        """Commit as a member that has slept and does not know what has happened: the positions that it had."""
+        self._committed.clear()
+        await self._commit_positions()
+
+    async def read_back(self, tp: TopicPartition) -> Committed | None:
+        """Read the committed offset of a partition; return None after an error."""
+        committed: Committed | None = None
+        columns = partition_columns(self._client, tp) | self._columns("fetch-offset")
+        with self._settings.operations.operation(self._recorder, columns) as operation:
+            committed = await self.coordinator.fetch(tp, self._settings.timeout_s)
+            operation.ok(
+                offset=committed.offset,
+                leader_epoch=committed.leader_epoch,
+                value=_number(committed.text),
+            )
+        return committed if operation.succeeded else None
+
+    async def commit(self, tp: TopicPartition, position: int) -> bool:
+        """Commit a position; return whether it was acknowledged."""
+        number = next(self._settings.commit_numbers)
+        metadata = self._client.metadata.topics.get(tp[0])
+        known = None if metadata is None else metadata.partitions.get(tp[1])
+        committed = Committed(position, -1 if known is None else known.leader_epoch, str(number))
+        columns = partition_columns(self._client, tp) | self._columns("commit-offset")
+        columns |= {"offset": position, "leader_epoch": committed.leader_epoch, "value": number}
+        with self._settings.operations.operation(self._recorder, columns) as operation:
+            await self.coordinator.commit(tp, committed, self._settings.timeout_s)
+            operation.ok()
+        return operation.succeeded
+
+    # Rebalances
+
+    async def _rebalance(self) -> None:
+        """Give up what is owned, join and have the assignment."""
+        is_member = self.coordinator.generation != NO_GENERATION
+        if is_member:
+            await self._commit_positions()
+        self._give_up(REBALANCE if is_member else LOST)
+        with self._operation("join-group") as joining:
+            led = await self.coordinator.join(self._settings.timeout_s)
+            joining.ok(
+                member=self.coordinator.member_id,
+                generation=self.coordinator.generation,
+                count=led,
+            )
+        if not joining.succeeded:
+            return
+        assigned: list[TopicPartition] = []
+        with self._operation("sync-group") as syncing:
+            assigned = await self.coordinator.sync(self._settings.timeout_s)
+            syncing.ok()
+        if syncing.succeeded:
+            self._take(assigned)
+
+    def _take(self, assigned: list[TopicPartition]) -> None:
+        coordinator, now = self.coordinator, self._now()
+        self._next_heartbeat = now + self._settings.heartbeat_interval_s
+        self._next_commit = now + self._settings.commit_interval_s
+        self._member_id = coordinator.member_id
+        self._poll_recorder = None
+        for tp in assigned:
+            self._owned[tp] = coordinator.generation
+            self._record_ownership(Kind.ASSIGNED, tp)
+
+    def _give_up(self, reason: str) -> None:
+        for tp in self._owned:
+            self._record_ownership(Kind.REVOKED, tp, reason=reason)
+        self._owned.clear()
+        self._positions.clear()
+        self._committed.clear()
+
+    def _record_ownership(self, kind: Kind, tp: TopicPartition, **columns: Any) -> None:
+        self._recorder.record(
+            kind,
+            group=self._group,
+            member=self._member_id,
+            generation=self._owned[tp],
+            **partition_columns(self._client, tp),
+            **columns,
+        )
+
+    # A member that owns partitions
+
+    async def _heartbeat(self) -> None:
+        with self._operation("heartbeat") as operation:
+            await self.coordinator.heartbeat(self._settings.timeout_s)
+            operation.ok()
+
+    def _without_position(self) -> TopicPartition | None:
+        return next((tp for tp in self._owned if tp not in self._positions), None)
+
+    async def _start_at_committed(self, tp: TopicPartition) -> None:
+        """Go on where the group has left off; at the start of the partition if nothing is committed."""
+        committed = await self.read_back(tp)
+        if committed is not None and tp in self._owned:
+            start = 0 if committed.offset == NO_OFFSET else committed.offset
+            self._positions[tp] = self._committed[tp] = start
+
+    async def _consume(self) -> None:
+        """Poll one partition, commit from time to time, and sometimes read a committed offset back."""
+        reads_back, which = self._rng.random() < READ_BACK_SHARE, self._rng.random()
+        self._turn += 1
+        owned = list(self._owned)
+        await self._poll(owned[self._turn % len(owned)])
+        if self._now() >= self._next_commit:
+            self._next_commit = self._now() + self._settings.commit_interval_s
+            await self._commit_positions()
+        known = self._settings.partitions()
+        if reads_back and known and self.coordinator.node is not None:
+            await self.read_back(known[int(which * len(known))])
+
+    async def _poll(self, tp: TopicPartition) -> None:
+        leader = self._client.metadata.leader(*tp)
+        if leader is None:
+            await find_leader(self._client, tp)
+            return
+        if self._poll_recorder is None:
+            self._poll_recorder = self._new_poll_recorder()
+        position = self._positions[tp]
+        polled = await self._settings.reads.poll(
+            self._client, self._poll_recorder, tp, position, leader
+        )
+        if polled is None:
+            await self._client.refresh_metadata()
+        else:
+            self._positions[tp] = polled.position_after(position)
+
+    async def _commit_positions(self) -> None:
+        """Commit each position that the group does not have yet, until a commit fails."""
+        if self.coordinator.generation == NO_GENERATION:
+            return
+        for tp, position in list(self._positions.items()):
+            if self._committed.get(tp) == position or self.coordinator.node is None:
+                continue
+            if not await self.commit(tp, position):
+                return
+            self._committed[tp] = position
+
+    def _operation(self, f: str) -> Operation:
+        return self._settings.operations.operation(self._recorder, self._columns(f))
+
+    def _columns(self, f: str) -> dict[str, Any]:
+        coordinator = self.coordinator
+        return {
+            "f": f,
+            "group": self._group,
+            "node": coordinator.node,
+            "member": coordinator.member_id or None,
+            "generation": None
+            if coordinator.generation == NO_GENERATION
+            else coordinator.generation,
+        }
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else NO_COMMIT

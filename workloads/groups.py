@@ -1,0 +1,209 @@
+"""groups: consumers share the partitions of the topics in groups, while members come, go, crash and fall asleep.
+
+Each member is a process that consumes for some seconds and then leaves its group, crashes (stops without a word), or
+pauses for longer than its session lasts and comes back as a zombie: it commits what it had read, in a generation that
+has ended, and goes on. A member that has left or crashed begins again as another member. Producers, plain consumers and
+everything else of ``produce-consume`` act beside the groups. ``group_members`` has what a member does.
+
+At the end a last member joins each group, commits once and reads all committed offsets: the coordinator that
+acknowledges a commit has all earlier commits.
+
+Operations (``nemesis.history.vocabulary.groups``): ``join-group``, ``sync-group``, ``heartbeat``, ``leave-group``,
+``commit-offset`` and ``fetch-offset``; events ``assigned`` and ``revoked``. Properties: ``nemesis.checkers.groups``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from itertools import count
+from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
+
+from msgspec import Meta
+
+from nemesis.workloads.base import WorkloadContext
+from nemesis.workloads.group_members import GroupMember, MemberSettings
+from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
+from nemesis.workloads.operations import Pace
+from nemesis.workloads.partitions import TopicPartition
+from nemesis.workloads.produce_consume import ProduceConsume
+from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
+
+LEAVE, CRASH, PAUSE = "leave", "crash", "pause"
+ENDS: Final = (LEAVE, CRASH, PAUSE, PAUSE)
+"""How a member's time of consuming ends."""
+AWAY_S: Final = (0.2, 2.0)
+"""How long a process waits before it begins as another member."""
+PAUSED_SESSIONS: Final = (0.6, 2.5)
+"""How long a pause lasts, in session time-outs: most members have lost their membership when they come back."""
+
+_Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
+
+
+class GroupsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a scenario may set, beside the load's options."""
+
+    groups: Annotated[int, Meta(ge=1, le=100)] = 2
+    members: Annotated[int, Meta(ge=1, le=100)] = 3
+    """Processes of each group."""
+    session_timeout_ms: _Milliseconds = 3_000
+    """Not below the brokers' ``group.min.session.timeout.ms``."""
+    rebalance_timeout_ms: _Milliseconds = 4_000
+    heartbeat_interval_ms: _Milliseconds = 500
+    commit_interval_ms: _Milliseconds = 500
+    member_interval_ms: _Milliseconds = 100
+    """A member's pace."""
+    consuming_ms: tuple[_Milliseconds, _Milliseconds] = (4_000, 14_000)
+    """How long a member consumes before it leaves, crashes or pauses: at least and at most."""
+
+
+class _Ending(NamedTuple):
+    """What happens to a member next, drawn before it begins."""
+
+    kind: str
+    after_s: float
+    pause_s: float
+    away_s: float
+
+
+class Groups(ProduceConsume):
+    """The workload ``groups``; see the module."""
+
+    name: ClassVar = "groups"
+    options_type: ClassVar = GroupsOptions
+    _options: GroupsOptions
+
+    def __init__(self, context: WorkloadContext, options: Mapping[str, Any]) -> None:
+        super().__init__(context, options)
+        self._settings = MemberSettings(
+            timeout_s=self._clients.timeout_s,
+            heartbeat_interval_s=self._options.heartbeat_interval_ms / 1000,
+            commit_interval_s=self._options.commit_interval_ms / 1000,
+            operations=self._log,
+            reads=self._reads,
+            commit_numbers=count(),
+            partitions=self._subscribed,
+        )
+
+    def start(self) -> None:
+        super().start()
+        for index in range(self._options.groups * self._options.members):
+            process = f"member-{index}"
+            self._spawn(process, self._consume_in_group(process, index % self._options.groups))
+
+    async def final_reads(self, timeout_s: float) -> None:
+        """Read all partitions, and at the same time the committed offsets of each group."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        reads = (self._read_offsets(index, deadline) for index in range(self._options.groups))
+        await asyncio.gather(super().final_reads(timeout_s), *reads)
+
+    # Members
+
+    async def _consume_in_group(self, process: str, group: int) -> None:
+        """Be one member after the other, until cancelled."""
+        rng = self._clients.rng()
+        pace, polls, steps = Pace(self._options.member_interval_ms, rng), count(1), count(1)
+        while True:
+            client = self._clients.client(process)
+            member = self._member(process, group, client, polls, rng)
+            try:
+                ending = self._draw_ending(rng)
+                while ending.kind == PAUSE:
+                    await self._run(process, member, ending, pace, steps)
+                    await asyncio.sleep(ending.pause_s)
+                    if self._context.permits(process, next(steps)):
+                        await member.commit_late()
+                    ending = self._draw_ending(rng)
+                await self._run(process, member, ending, pace, steps)
+                if ending.kind == LEAVE and self._context.permits(process, next(steps)):
+                    await member.leave()
+            finally:
+                client.close()
+            await asyncio.sleep(ending.away_s)
+
+    async def _run(
+        self, process: str, member: GroupMember, ending: _Ending, pace: Pace, steps: count[int]
+    ) -> None:
+        end = asyncio.get_running_loop().time() + ending.after_s
+        while asyncio.get_running_loop().time() < end:
+            await pace.wait()
+            if self._context.permits(process, next(steps)):
+                await member.step()
+
+    def _draw_ending(self, rng: Random) -> _Ending:
+        least, most = self._options.consuming_ms
+        session_s = self._options.session_timeout_ms / 1000
+        return _Ending(
+            rng.choice(ENDS),
+            after_s=rng.uniform(least, most) / 1000,
+            pause_s=session_s * rng.uniform(*PAUSED_SESSIONS),
+            away_s=rng.uniform(*AWAY_S),
+        )
+
+    def _member(
+        self, process: str, group: int, client: KafkaClient, polls: count[int], rng: Random
+    ) -> GroupMember:
+        name = f"group-{group}"
+        coordinator = ConsumerCoordinator(
+            client,
+            name,
+            self._topics,
+            session_timeout_ms=self._options.session_timeout_ms,
+            rebalance_timeout_ms=self._options.rebalance_timeout_ms,
+            codec=self._context.codec,
+        )
+        return GroupMember(
+            name,
+            client,
+            coordinator,
+            self._settings,
+            recorder=self._context.recorder(process),
+            poll_recorder=lambda: self._context.recorder(f"{process}.{next(polls)}"),
+            rng=rng,
+        )
+
+    @property
+    def _topics(self) -> list[str]:
+        """The topics to which all groups subscribe: those that are there from the start."""
+        return [f"orders-{index}" for index in range(self._options.topics)]
+
+    def _subscribed(self) -> list[TopicPartition]:
+        topics = set(self._topics)
+        return [tp for tp in self._partitions.known if tp[0] in topics]
+
+    # The end
+
+    async def _read_offsets(self, group: int, deadline: float) -> None:
+        """Join a group, commit once, and read what is committed; give up at the deadline."""
+        process = f"final-group-{group}"
+        client = self._clients.client(process)
+        member = self._member(process, group, client, count(1), self._clients.rng())
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._commit_once(member)
+                for tp in self._subscribed():
+                    while await member.read_back(tp) is None:
+                        await self._assigned(member)
+                await member.leave()
+        except TimeoutError:
+            pass  # what was not read is not judged
+        finally:
+            client.close()
+
+    async def _commit_once(self, member: GroupMember) -> None:
+        """Commit the offset that the group has, so that the coordinator's log has all earlier commits."""
+        tp = self._subscribed()[0]
+        while True:
+            await self._assigned(member)
+            known = await member.read_back(tp)
+            if known is not None and await member.commit(tp, max(0, known.offset)):
+                return
+
+    async def _assigned(self, member: GroupMember) -> None:
+        """Take steps until the member has its assignment, at least one."""
+        await member.step()
+        while not member.coordinator.is_assigned or member.coordinator.node is None:
+            await asyncio.sleep(self._options.member_interval_ms / 1000)
+            await member.step()

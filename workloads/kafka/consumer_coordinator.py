@@ -1,0 +1,206 @@
+"""ConsumerCoordinator: one member of a group of consumers, one attempt per request.
+
+Its duties are those of Kafka's: it finds the group's coordinator, joins, has its assignment (and assigns, if the
+coordinator makes it the group's leader), keeps its session alive, commits offsets and reads them, and leaves. The
+caller decides what to do when: each method makes one request, raises ``KafkaError`` if it fails, and notes what the
+failure means for the membership. Like Kafka's client with an eager assignor, a member gives up its partitions before
+it joins again.
+
+A failure is definite when the coordinator answers it before it writes anything. NOT_COORDINATOR and
+COORDINATOR_NOT_AVAILABLE are not, because they may follow an append that was not replicated in time.
+
+Source: ConsumerCoordinator and AbstractCoordinator of Kafka 3.9's clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from nemesis.workloads.kafka import codec as wire_format
+from nemesis.workloads.kafka import group_requests as requests
+from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.codec import Codec
+from nemesis.workloads.kafka.consumer_protocol import (
+    ASSIGNMENT,
+    SUBSCRIPTION,
+    assign_ranges,
+    assigned_partitions,
+    assignment,
+    subscription,
+)
+from nemesis.workloads.kafka.errors import BrokerError, KafkaError
+from nemesis.workloads.kafka.group_requests import Committed, Membership, TopicPartition
+
+NO_MEMBER: Final = ""
+NO_GENERATION: Final = -1
+_REFUSED: Final = frozenset(
+    {
+        ErrorCode.illegal_generation,
+        ErrorCode.unknown_member_id,
+        ErrorCode.fenced_instance_id,
+        ErrorCode.rebalance_in_progress,
+        ErrorCode.coordinator_load_in_progress,
+        ErrorCode.member_id_required,
+        ErrorCode.inconsistent_group_protocol,
+        ErrorCode.group_max_size_reached,
+        ErrorCode.invalid_group_id,
+        ErrorCode.offset_metadata_too_large,
+        ErrorCode.unknown_topic_or_partition,
+    }
+)
+_MOVED: Final = frozenset({ErrorCode.not_coordinator, ErrorCode.coordinator_not_available})
+_LOST: Final = frozenset({ErrorCode.unknown_member_id, ErrorCode.fenced_instance_id})
+
+
+class ConsumerCoordinator:
+    """A member that subscribes to some topics; it has neither a coordinator nor a membership at first."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        group: str,
+        topics: Sequence[str],
+        *,
+        session_timeout_ms: int,
+        rebalance_timeout_ms: int,
+        codec: Codec = wire_format,
+    ) -> None:
+        self.node: int | None = None
+        """The broker that coordinates the group, as far as the member knows."""
+        self.member_id = NO_MEMBER
+        self.generation = NO_GENERATION
+        self.is_assigned = False
+        """Whether the member has its assignment of ``generation`` and knows of nothing that has ended it."""
+        self._client = client
+        self._group = group
+        self._topics = tuple(topics)
+        self._session_timeout_ms = session_timeout_ms
+        self._rebalance_timeout_ms = rebalance_timeout_ms
+        self._codec = codec
+        self._members: dict[str, tuple[str, ...]] = {}
+        """By member id the topics to which it subscribes, if this member leads the group."""
+
+    @property
+    def _membership(self) -> Membership:
+        return Membership(self._group, self.member_id, self.generation)
+
+    async def find(self, timeout_s: float) -> None:
+        """Ask some broker which one coordinates the group."""
+        response = await self._client.ask_any(requests.find_request(self._group), timeout_s)
+        answer = response.coordinators[0]
+        if answer.error_code is not ErrorCode.none:
+            raise BrokerError(answer.error_code, definite=True)
+        if int(answer.node_id) not in self._client.metadata.brokers:
+            await self._client.refresh_metadata()
+        self.node = int(answer.node_id)
+
+    async def join(self, timeout_s: float) -> int:
+        """Join the group's next generation; return how many members it has if this one leads it, else 0.
+
+        After MEMBER_ID_REQUIRED the member has an id with which it has to join. The answer comes when the other members
+        have joined, too, or have had ``rebalance_timeout_ms`` for it.
+        """
+        self.is_assigned = False
+        request = requests.join_request(
+            self._membership,
+            self._codec.encode_embedded(subscription(self._topics)),
+            session_timeout_ms=self._session_timeout_ms,
+            rebalance_timeout_ms=self._rebalance_timeout_ms,
+        )
+        allowed_s = timeout_s + self._rebalance_timeout_ms / 1000
+        response = await self._exchange(request, allowed_s)
+        if response.error_code is ErrorCode.member_id_required:
+            self.member_id = response.member_id
+        self._check(response.error_code)
+        self.member_id, self.generation = response.member_id, int(response.generation_id)
+        self._members = {
+            member.member_id: self._subscribed_topics(member.metadata)
+            for member in response.members
+        }
+        return len(self._members)
+
+    async def sync(self, timeout_s: float) -> list[TopicPartition]:
+        """Return the member's partitions in this generation; a member that leads the group assigns them before."""
+        assignments = await self._assign() if self._members else {}
+        request = requests.sync_request(self._membership, assignments)
+        allowed_s = timeout_s + self._rebalance_timeout_ms / 1000
+        response = await self._answered(request, allowed_s, lambda answer: answer.error_code)
+        self.is_assigned = True
+        if not response.assignment:
+            return []
+        return assigned_partitions(self._codec.decode_embedded(response.assignment, ASSIGNMENT))
+
+    async def heartbeat(self, timeout_s: float) -> None:
+        """Keep the session alive; learn whether the group rebalances."""
+        request = requests.heartbeat_request(self._membership)
+        await self._answered(request, timeout_s, lambda answer: answer.error_code)
+
+    async def leave(self, timeout_s: float) -> None:
+        """Leave the group."""
+        request = requests.leave_request(self._membership)
+        await self._answered(request, timeout_s, requests.leave_error)
+        self._forget_membership()
+
+    async def commit(self, tp: TopicPartition, committed: Committed, timeout_s: float) -> None:
+        """Commit the offset of a partition."""
+        request = requests.commit_request(self._membership, tp, committed)
+        await self._answered(request, timeout_s, requests.commit_error)
+
+    async def fetch(self, tp: TopicPartition, timeout_s: float) -> Committed:
+        """Return the offset that the group has committed for a partition."""
+        request = requests.fetch_request(self._group, tp)
+        response = await self._answered(request, timeout_s, requests.fetch_error)
+        return requests.committed_offset(response)
+
+    async def _assign(self) -> dict[str, bytes]:
+        await self._client.refresh_metadata()
+        topics = self._client.metadata.topics
+        counts = {
+            topic: len(topics[topic].partitions)
+            for subscribed in self._members.values()
+            for topic in subscribed
+            if topic in topics
+        }
+        assigned = assign_ranges(self._members, counts)
+        return {
+            member: self._codec.encode_embedded(assignment(partitions))
+            for member, partitions in assigned.items()
+        }
+
+    def _subscribed_topics(self, metadata: bytes) -> tuple[str, ...]:
+        return tuple(map(str, self._codec.decode_embedded(metadata, SUBSCRIPTION).topics))
+
+    async def _answered(
+        self, request: Any, timeout_s: float, error_of: Callable[[Any], ErrorCode]
+    ) -> Any:
+        response = await self._exchange(request, timeout_s)
+        self._check(error_of(response))
+        return response
+
+    async def _exchange(self, request: Any, timeout_s: float) -> Any:
+        node = -1 if self.node is None else self.node
+        try:
+            return await self._client.request(node, request, timeout_s)
+        except KafkaError:
+            self.node = None
+            raise
+
+    def _check(self, error: ErrorCode) -> None:
+        """Note what an error means for the membership, and raise it."""
+        if error is ErrorCode.none:
+            return
+        if error in _MOVED:
+            self.node = None
+        elif error in _LOST:
+            self._forget_membership()
+        elif error is ErrorCode.illegal_generation:
+            self.generation, self.is_assigned = NO_GENERATION, False
+        elif error is ErrorCode.rebalance_in_progress:
+            self.is_assigned = False
+        raise BrokerError(error, definite=error in _REFUSED)
+
+    def _forget_membership(self) -> None:
+        self.member_id, self.generation, self.is_assigned = NO_MEMBER, NO_GENERATION, False
