@@ -2,8 +2,9 @@
 
 Kafka promises that acknowledged records survive that only while another replica in the ISR has them, so a broker is
 spared as long as it is the only one of some partition that is both in the ISR and unharmed. ``spares_last: false``
-strikes it all the same, and the intent lists those partitions as ``last_in_isr``: what they lose then is known
-behaviour (KIP-966).
+strikes it all the same. The intent lists as ``last_in_isr`` the partitions of which no other member of the ISR runs:
+what they lose then is known behaviour (KIP-966). A member that runs, and is cut off, say, has what was acknowledged and
+can be elected, so a loss would be something else.
 
 For the same reason ``duration_s`` should outlast the session: a broker that is back before its death was noticed is
 still in the ISR, with less than the leader counts on.
@@ -11,7 +12,7 @@ still in the ISR, with less than the leader counts on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Annotated, ClassVar, Final
 
@@ -19,11 +20,12 @@ from msgspec import Meta
 
 from nemesis.faults import selectors
 from nemesis.faults.base import FaultContext, SelectorUnresolved
+from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.kill import Kill, KillStrike
 from nemesis.support.node_names import node_of
 
 LAST_IN_ISR: Final = "last_in_isr"
-"""In the intent of such a fault: the partitions whose last unharmed replica in the ISR was struck."""
+"""In the intent of such a fault: the partitions whose last running replica in the ISR was struck."""
 
 
 class HarmsUnsynced(Kill, frozen=True, kw_only=True):
@@ -38,28 +40,33 @@ class HarmsUnsynced(Kill, frozen=True, kw_only=True):
 
     async def aim(self, context: FaultContext, rng: Random) -> KillStrike:
         victims = await selectors.resolve(self.selector, context, rng)
-        last = await _without_survivors(victims, context)
-        if last and self.spares_last:
-            raise SelectorUnresolved(
-                f"{last[0]} has no other unharmed replica in its ISR than {', '.join(victims)}"
-            )
+        snapshot = await context.view.snapshot()
+        if self.spares_last:
+            untouched = [node for node in context.cluster.brokers if not context.touched[node]]
+            last = _without_survivors(snapshot, victims, filter(context.is_alive, untouched))
+            if last:
+                raise SelectorUnresolved(
+                    f"{last[0]} has no other unharmed replica in its ISR than {', '.join(victims)}"
+                )
         strike = self.strike(context, victims)
-        if last:
+        alive = filter(context.is_alive, context.cluster.brokers)
+        running = (node for node in alive if node not in context.stopped)
+        if last := _without_survivors(snapshot, victims, running):
             strike.intent[LAST_IN_ISR] = last
         return strike
 
 
-async def _without_survivors(victims: Sequence[str], context: FaultContext) -> list[str]:
-    """Return the partitions that would be left without an unharmed member of their ISR."""
-    snapshot = await context.view.snapshot()
-    last = []
-    for (topic, partition), state in sorted(snapshot.partitions.items()):
-        members = [node_of(member) for member in state.isr]
-        survivors = [
-            node
-            for node in members
-            if node not in victims and not context.touched[node] and context.is_alive(node)
-        ]
-        if not survivors and any(victim in members for victim in victims):
-            last.append(f"{topic}-{partition}")
-    return last
+def _without_survivors(
+    snapshot: ClusterSnapshot, victims: Sequence[str], others: Iterable[str]
+) -> list[str]:
+    """Return the partitions that lose the victims and have none of the other brokers in their ISR."""
+    survivors = set(others).difference(victims)
+    members = {
+        f"{topic}-{partition}": {node_of(member) for member in state.isr}
+        for (topic, partition), state in sorted(snapshot.partitions.items())
+    }
+    return [
+        name
+        for name, isr in members.items()
+        if not isr.isdisjoint(victims) and isr.isdisjoint(survivors)
+    ]

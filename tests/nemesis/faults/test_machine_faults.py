@@ -199,6 +199,31 @@ def test_a_broker_that_alone_has_what_was_acknowledged_keeps_its_power(
 
 
 @pytest.mark.parametrize(
+    ("isr", "dead", "paused", "is_last"),
+    [
+        ((2,), (), (), True),
+        ((2, 3), ("broker-3",), (), True),
+        ((2, 3), (), ("broker-3",), True),
+        ((2, 3), (), (), False),  # broker 3 is cut off, and has what was acknowledged
+        ((1, 3), (), (), False),
+    ],
+)
+def test_the_intent_lists_partitions_of_which_no_other_member_of_the_isr_runs(
+    isr: tuple[int, ...], dead: tuple[str, ...], paused: tuple[str, ...], is_last: bool
+) -> None:
+    async def scene() -> None:
+        machines = Machines()
+        machines.alive -= set(dead)
+        context = context_of(machines, isr)
+        context.stopped.update(paused)
+        context.touched.update(("broker-1", "broker-3"))
+        strike = await PowerCut(selector="broker-2", spares_last=False).aim(context, Random(1))
+        assert strike.intent.get("last_in_isr", []) == (["t-0"] if is_last else [])
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
     ("fault", "refused"),
     [(DiskFull(selector="broker-1"), "ENOSPC"), (DiskFailure(selector="broker-1"), "EIO")],
 )
