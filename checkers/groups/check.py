@@ -115,7 +115,7 @@ def _allowed(result: Result) -> Result:
     if not result.findings:
         return result
     findings = tuple(replace(item, verdict=Verdict.VALID) for item in result.findings)
-    return replace(result, verdict=Verdict.VALID, findings=findings, broken_keys=())
+    return replace(result, verdict=Verdict.VALID, findings=findings)
 
 
 def _owners(known: Iterable[tuple[str, Group]]) -> Result:
