@@ -6,6 +6,7 @@
 * ``kinds``       the registry of runtimes; open it first
 * ``real_cluster``  what clusters of real processes share: names, addresses, probes of nodes
 * ``metadata_logs``  the logs of a KRaft quorum's voters, copied into the record of a run
+* ``last_words``     what a process printed last, and whether a broker refused its configuration
 * ``membership``  which brokers belong to a cluster, as brokers join and leave
 * ``config``      what a cluster is to be like, on each of them
 * ``clock_control``  wall clocks of single nodes, moved by a preloaded library

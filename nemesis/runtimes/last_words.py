@@ -19,8 +19,8 @@ _REFUSAL: Final = re.compile(r"org\.apache\.kafka\.common\.config\.ConfigExcepti
 def last_words(text: str) -> str:
     """Return the last line that is not a frame of a Java stack trace."""
     lines = reversed(text.splitlines())
-    told = (line.strip() for line in lines if line.strip() and _FRAME.match(line) is None)
-    return next(told, "it said nothing")
+    sentences = (line.strip() for line in lines if line.strip() and _FRAME.match(line) is None)
+    return next(sentences, "it said nothing")
 
 
 def raise_if_refused(exited: NodeExited) -> None:
