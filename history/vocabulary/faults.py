@@ -19,6 +19,8 @@ NO_EFFECT: Final = "none"
 """``effect`` of either step when nothing was measured."""
 LOST: Final = "lost"
 """The measurement of a fault that failed by itself: why it failed."""
+LAST_IN_ISR: Final = "last_in_isr"
+"""In the intent of a power cut or a damaged log: the partitions whose last running replica in the ISR was struck."""
 TRIGGER_MISSED: Final = "its trigger did not come"
 """``error`` of a fault that waited for an event in vain."""
 

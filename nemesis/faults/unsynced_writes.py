@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from random import Random
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -22,10 +22,8 @@ from nemesis.faults import selectors
 from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.kill import Kill, KillStrike
+from nemesis.history.vocabulary.faults import LAST_IN_ISR
 from nemesis.support.node_names import node_of
-
-LAST_IN_ISR: Final = "last_in_isr"
-"""In the intent of such a fault: the partitions whose last running replica in the ISR was struck."""
 
 
 class HarmsUnsynced(Kill, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from nemesis.checkers.framework.model import Finding
-from nemesis.faults.unsynced_writes import LAST_IN_ISR
+from nemesis.history.vocabulary.faults import LAST_IN_ISR
 from nemesis.judging.known.behaviour import AppliedFault, Evidence, KnownBehaviour, Test
 
 _COMPARES_FILES: Final = "final-logs"

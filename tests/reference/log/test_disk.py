@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from nemesis.reference.adapters.disk import RealDisk
 
 
 def open_files() -> int:
+    gc.collect()  # what other tests have dropped
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
