@@ -99,11 +99,8 @@ def _outcome_of_ours(info: RunInfo, names: Sequence[str] | None, checked: _Check
     """Return the outcome of these properties (``None``: all) for a run of our own."""
     judgeable = recorded(info.events_format)
     _require_recorded(names or (), judgeable, info.events_format)
-    if names is None:
-        by_default = judged_by_default(info.observes, _workload(info))
-        wanted: Sequence[str] = [name for name in judgeable if name in by_default]
-    else:
-        wanted = names
+    by_default = judged_by_default(info.observes, _workload(info))
+    wanted: Sequence[str] = names or [name for name in judgeable if name in by_default]
     unobserved = not_observed(wanted, info.observes)
     hidden = {item.property for item in unobserved}
     judged = [name for name in wanted if name not in hidden]
@@ -112,7 +109,7 @@ def _outcome_of_ours(info: RunInfo, names: Sequence[str] | None, checked: _Check
     )
     if names is not None:
         return outcome
-    left_out = tuple(name for name in CHECKERS if name not in judgeable)
+    left_out = tuple(name for name in by_default if name not in judgeable)
     return msgspec.structs.replace(outcome, not_recorded=left_out)
 
 
