@@ -28,8 +28,9 @@ failover, and even two members may be assigned a partition in it, because only i
 acknowledged; a commit of the last generation is accepted while the next one is being prepared; a member that has not
 heard of the end of its generation goes on reading (a zombie), beside the owner of the next generation.
 
-After a power cut, or where brokers may elect unclean leaders, acknowledged commits may be lost: findings are then
-reported and allowed.
+Where brokers may elect unclean leaders, or when the last replica of a partition of ``__consumer_offsets`` has lost what
+it had not synced (KIP-966), acknowledged commits may be lost: findings are then reported and allowed. Another power
+cut excuses nothing, as in the properties about records.
 
 Limits: a LeaveGroup is not judged, because a failover may bring the member back. A former member that commits in the
 generation which is still the last one is not found. A group that nothing was committed in is not judged. That records
@@ -41,8 +42,9 @@ Source: KIP-62, KIP-211, KIP-394; GroupCoordinator and GroupMetadataManager of K
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from nemesis.checkers.administered import CLIENT_KINDS, Administered
@@ -70,9 +72,12 @@ from nemesis.checkers.groups.ownership import confirmed, shared
 from nemesis.checkers.power_cuts import LOSING
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
+from nemesis.history.vocabulary.faults import LAST_IN_ISR
 from nemesis.history.vocabulary.harness import UNCLEAN_ELECTIONS
 
-_LOSSES: Final = frozenset({Kind.FAULT_APPLIED, Kind.BROKER_STARTED, Kind.BROKER_PROPERTY})
+_LOSSES: Final = frozenset({Kind.FAULT_INVOKE, Kind.BROKER_STARTED, Kind.BROKER_PROPERTY})
+_OFFSETS: Final = "__consumer_offsets-"
+"""How partitions are called in which coordinators keep groups."""
 WORKLOADS: Final = frozenset({"groups"})
 """The workloads in which groups are used."""
 
@@ -80,7 +85,7 @@ WORKLOADS: Final = frozenset({"groups"})
 class Groups(Administered):
     operations = FUNCTIONS
     kinds = frozenset({*CLIENT_KINDS, *_LOSSES, Kind.ASSIGNED, Kind.REVOKED})
-    columns = (*COLUMNS, "fault", "setting", "count", "unclean_leader_election_enable")
+    columns = (*COLUMNS, "fault", "detail", "setting", "count", "unclean_leader_election_enable")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -103,11 +108,20 @@ class Groups(Administered):
 def _may_lose(item: Row) -> bool:
     """Whether an event says that acknowledged records may be lost."""
     event = item[1]
-    if event.kind == Kind.FAULT_APPLIED:
-        return event.fault in LOSING
+    if event.kind == Kind.FAULT_INVOKE:
+        return event.fault in LOSING and _strikes_last_replica(event.detail)
     if event.kind == Kind.BROKER_PROPERTY:
         return event.setting == UNCLEAN_ELECTIONS and bool(event.count)
     return bool(event.unclean_leader_election_enable)
+
+
+def _strikes_last_replica(intent: str | None) -> bool:
+    """Whether a fault was about to strike the last replica of a partition that holds committed offsets."""
+    try:
+        listed = msgspec.json.decode(intent or "{}", type=dict[str, Any]).get(LAST_IN_ISR)
+    except msgspec.MsgspecError:
+        return False
+    return isinstance(listed, list) and any(str(name).startswith(_OFFSETS) for name in listed)
 
 
 def _allowed(result: Result) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -30,14 +31,16 @@ def sentences(name: str, *events: Event | list[Event]) -> list[str]:
     return [finding.sentence for finding in judged(name, *events).findings]
 
 
-def fault(time: int, name: str) -> Event:
+def power_cut(*last_in_isr: str) -> Event:
+    """The intent of one, and the partitions whose last replica it strikes."""
     return Event(
-        time=time,
+        time=0,
         process="nemesis",
-        kind="fault-applied",
-        seq=time,
-        fault=name,
+        kind="fault-invoke",
+        seq=0,
+        fault="power-cut",
         targets=["broker-1"],
+        detail=json.dumps({"power": "off", "last_in_isr": last_in_isr}),
     )
 
 
@@ -153,11 +156,20 @@ def test_an_offset_of_another_partition_is_not_this_ones() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_after_a_power_cut_what_was_lost_is_allowed(name: str) -> None:
+def test_what_the_last_replica_of_offsets_lost_is_allowed(name: str) -> None:
     for events in CHECKERS[name].breaks:
-        result = only(CHECKERS[name].check(), (fault(0, "power-cut"), *events), name)
+        cut = power_cut("t-0", "__consumer_offsets-3")
+        result = only(CHECKERS[name].check(), (cut, *events), name)
         assert result.verdict is Verdict.VALID
         assert {finding.verdict for finding in result.findings} == {Verdict.VALID}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("cut", [power_cut(), power_cut("t-0")])
+def test_another_power_cut_excuses_nothing(name: str, cut: Event) -> None:
+    for events in CHECKERS[name].breaks:
+        result = only(CHECKERS[name].check(), (cut, *events), name)
+        assert result.verdict is Verdict.INVALID
 
 
 @pytest.mark.parametrize("name", NAMES)
