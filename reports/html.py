@@ -153,7 +153,7 @@ def _headline(outcome: Outcome) -> str:
         return f"{len(broken)} of {total} properties broken over {events}: {', '.join(broken)}.{beyond}"
     if undecided:
         names = ", ".join(undecided)
-        none = f"{known} are broken as known" if known else "None is broken"
+        none = f"{known} are broken by known behaviour" if known else "None is broken"
         return f"{len(undecided)} of {total} properties undecided over {events}: {names}. {none}.{beyond}"
     if not total:
         return f"No property was judged over {events}.{beyond}"
@@ -161,7 +161,8 @@ def _headline(outcome: Outcome) -> str:
         held = f"{total - known} of" if known else "All"
         return f"{held} {total} properties held over {events}, but the history is not whole."
     if known:
-        return f"{total - known} of {total} properties held over {events}, {known} are broken as known.{beyond}"
+        held = f"{total - known} of {total} properties held over {events}"
+        return f"{held}, {known} are broken by known behaviour.{beyond}"
     if unseen:
         return f"All {total} properties that could be observed held over {events}.{beyond}"
     return f"All {total} properties held over {events}."

@@ -86,7 +86,7 @@ def _known(result: Result) -> str:
         return ""
     references = ", ".join(dict.fromkeys(finding.known for finding in named))
     how = "not counted in the verdict" if is_broken_as_known(result) else "counted in the verdict"
-    return f"; broken as known ({references}), {how}: {named[0].key}: {named[0].sentence}"
+    return f"; broken by known behaviour ({references}), {how}: {named[0].key}: {named[0].sentence}"
 
 
 def _nothing_judged(outcome: Outcome) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def _reach(outcome: Outcome) -> str:
     counts = (
         (len(outcome.not_observed), "not observed"),
         (partial, "judged in part"),
-        (sum(map(wording.is_broken_as_known, outcome.results)), "broken as known"),
+        (sum(map(wording.is_broken_as_known, outcome.results)), "broken by known behaviour"),
     )
     parts = [f"{count} {how}" for count, how in counts if count]
     return f" ({', '.join(parts)})" if parts else ""

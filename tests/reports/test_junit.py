@@ -65,7 +65,7 @@ def test_a_property_that_is_broken_as_known_passes_and_says_so() -> None:
     (case,) = suite(msgspec.structs.replace(result, findings=(known,))).findall("testcase")
     assert [child.tag for child in case] == ["system-out"]
     assert case.findtext("system-out") == (
-        "9 events checked; broken as known (KIP-966), not counted in the verdict: orders-0: It was above."
+        "9 events checked; broken by known behaviour (KIP-966), not counted in the verdict: orders-0: It was above."
     )
 
 

@@ -54,11 +54,12 @@ def test_what_the_last_replica_loses_is_reported_and_does_not_count(
     assert known >= {"lost-write", "unseen", "inconsistent-offset"}
     said = capsys.readouterr().out
     assert "Known behaviour (KIP-966), not counted in the verdict: " in said
-    assert f"{len(known)} broken as known" in said.splitlines()[-1]
+    assert f"{len(known)} broken by known behaviour" in said.splitlines()[-1]
     page = run.report_file.read_text()
     assert "This is known (KIP-966)" in page
     assert (
-        f"properties held over {outcome.events:,} events, {len(known)} are broken as known." in page
+        f"properties held over {outcome.events:,} events, {len(known)} are broken by known behaviour."
+        in page
     )
     assert f"All {len(outcome.results)} properties held" not in page
     assert replay(run).verdict is Verdict.VALID
