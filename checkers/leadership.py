@@ -87,7 +87,10 @@ class LeaderEpochGrows(EventListCheck):
         assert before.leader_epoch is not None
         tp = tp_name(now.topic, now.partition)
         if now.leader_epoch < before.leader_epoch:
-            sentence = f"The leader epoch of {tp} fell from {before.leader_epoch} to {now.leader_epoch} in ZooKeeper."
+            sentence = (
+                f"The leader epoch of {tp} fell from {before.leader_epoch} to {now.leader_epoch} "
+                f"in {znodes.authority(now)}."
+            )
         elif now.leader != before.leader and now.leader_epoch == before.leader_epoch:
             sentence = (
                 f"The leader of {tp} changed from {before.leader} to {now.leader} without raising leader epoch "
@@ -136,6 +139,8 @@ class NamedLeaders:
     is_complete: bool = True
     """Whether no write of the state is missing: it was created, and its versions are without a gap."""
     version: int | None = None
+    authority: str = "ZooKeeper"
+    """The log that these states are from: ZooKeeper's, or the metadata log of a KRaft quorum."""
 
 
 def named_leaders(rows: list[Row]) -> dict[TopicKey, NamedLeaders]:
@@ -145,7 +150,7 @@ def named_leaders(rows: list[Row]) -> dict[TopicKey, NamedLeaders]:
         event = change.event
         assert event.leader_epoch is not None
         key = (event.topic, event.topic_id, event.partition)
-        known = named.setdefault(key, NamedLeaders())
+        known = named.setdefault(key, NamedLeaders(authority=znodes.authority(event)))
         expected = 0 if known.version is None else known.version + 1
         known.is_complete &= event.zk_version == expected
         known.version = event.zk_version
@@ -243,21 +248,21 @@ class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
     def _not_named(
         self, named: NamedLeaders, tp: str, epoch: int, node: int, row: int
     ) -> list[Finding]:
-        """What ZooKeeper has against this broker having been leader in this epoch."""
+        """Return the contradiction between the decided states and a broker that led in this epoch, if any."""
         verdict, proof = Verdict.INVALID, None
         if epoch in named.leaders:
             proof, leader = named.leaders[epoch]
             if leader in (node, None):
                 return []
             why = (
-                "in which ZooKeeper names no leader"
+                f"in which {named.authority} names no leader"
                 if leader == NO_LEADER
-                else f"which ZooKeeper gave to broker {leader}"
+                else f"which {named.authority} gave to broker {leader}"
             )
         elif epoch < 0:
             return []
         else:
-            why = "which ZooKeeper's log does not show"
+            why = f"which {named.authority} does not show"
             if epoch > max(named.leaders) or not named.is_complete:
                 verdict = Verdict.UNKNOWN
         sentence = f"Broker {node} acted as leader of {tp} in leader epoch {epoch}, {why}."

@@ -14,6 +14,7 @@ import msgspec
 
 from nemesis.checkers.framework.event_list import Row
 from nemesis.history.events import Event, Kind
+from nemesis.history.quorum_events import PROCESS as QUORUM
 
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
@@ -146,3 +147,8 @@ def session_owners(rows: Iterable[Row]) -> dict[int, int]:
         if broker is not None:
             owners.setdefault(event.session, broker)
     return owners
+
+
+def authority(event: Event) -> str:
+    """Return the name of the log that decides on this state: ZooKeeper's, or a quorum's metadata log (KIP-500)."""
+    return "the metadata log" if event.process == QUORUM else "ZooKeeper"

@@ -50,12 +50,12 @@ def one_leader_per_epoch(case: Case) -> str:
         )
     if case.is_undecided:
         return (
-            f"ZooKeeper's log does not show how epoch {last.leader_epoch} began, but its writes are not all there, "
-            "or it ends with a smaller one: the election may stand in a part that is missing."
+            f"The log of decided states does not show how epoch {last.leader_epoch} began. Parts of it are missing, "
+            "or it ends with a smaller epoch: the election may be in a missing part."
         )
     return (
-        "Every write of the partition's state is in ZooKeeper's log, greater epochs included, and none has leader "
-        f"epoch {last.leader_epoch}: nobody was elected in it."
+        "The log of decided states has every state of the partition, greater epochs included. No state has leader "
+        f"epoch {last.leader_epoch}, so this epoch had no election."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from nemesis.checkers.breaks.administration import assigned
@@ -20,6 +21,7 @@ from nemesis.checkers.breaks.events import (
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
 from nemesis.history.events import Event
+from nemesis.history.quorum_events import PROCESS as QUORUM
 from tests.checkers.histories import finding, only
 
 
@@ -120,6 +122,13 @@ class TestOneLeaderPerEpoch:
             ),
         )
 
+    def test_a_leader_that_the_metadata_log_does_not_name(self) -> None:
+        named = msgspec.structs.replace(state(1, 9, 1, 4, [1, 2]), process=QUORUM)
+        (violation,) = only(OneLeaderPerEpoch(), [named, become_leader(5, 2, 4, 0)]).findings
+        assert violation.sentence == (
+            "Broker 2 acted as leader of t-0 in leader epoch 4, which the metadata log gave to broker 1."
+        )
+
     @pytest.mark.parametrize(
         "act",
         [become_leader(6, 1, 4, 0), append(6, 1, 4, 0, role="leader"), acknowledged(6, 1, 4, 0)],
@@ -161,7 +170,7 @@ class TestOneLeaderPerEpoch:
             finding(
                 "one-leader-per-epoch",
                 "t-0",
-                f"Broker 1 acted as leader of t-0 in leader epoch {epoch}, which ZooKeeper's log does not show.",
+                f"Broker 1 acted as leader of t-0 in leader epoch {epoch}, which ZooKeeper does not show.",
                 act,
                 verdict=verdict,
             ),
