@@ -10,6 +10,7 @@ This module imports nothing of ours, so every package may use it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Generic, Protocol, TypeVar
 
 
@@ -80,8 +81,15 @@ def by_name(entries: Iterable[N]) -> Iterator[tuple[str, N]]:
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> str:
-    """Return the sentence about a name that does not exist."""
-    return f"unknown {kind} {name!r}: allowed are {', '.join(sorted(allowed)) or 'none'}"
+    """Return the sentence about a name that does not exist, with the name that was probably meant."""
+    names = sorted(allowed)
+    return f"unknown {kind} {name!r}{hint(name, names)}: allowed are {', '.join(names) or 'none'}"
+
+
+def hint(name: str, allowed: Iterable[str]) -> str:
+    """Return a question that suggests the most similar of the allowed names; empty if no name is similar."""
+    similar = get_close_matches(name.casefold(), list(allowed), n=1)
+    return f" (did you mean {similar[0]!r}?)" if similar else ""
 
 
 def _described(entry: object) -> str:

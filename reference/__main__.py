@@ -37,10 +37,24 @@ FAILED = 1
 ALLOCATIONS_BEFORE_COLLECTION = 50_000
 """Of objects that may be part of a cycle, more than were freed; Python's own is 700."""
 USAGE = "usage: python -m nemesis.reference CONFIG.json"
+HELP = f"""{USAGE}
+
+Run one broker of the reference cluster until SIGTERM or SIGINT.
+
+CONFIG.json is a JSON object of broker properties under Kafka's names:
+
+  {{"broker.id": 1, "zookeeper.connect": "127.0.0.1:2181",
+   "listeners": "PLAINTEXT://127.0.0.1:9092", "log.dirs": ["broker-1"]}}
+
+A ZooKeeper server has to run. docs/reference.md starts one by hand.
+"""
 
 
 def main(arguments: list[str], *, open_disk: Callable[[], Disk] = RealDisk) -> None:
     """Run a broker until it is told to stop; raises SystemExit with a sentence when it cannot start."""
+    if arguments in (["--help"], ["-h"]):
+        sys.stdout.write(HELP)
+        return
     if len(arguments) != 1:
         raise SystemExit(USAGE)
     logging.basicConfig(

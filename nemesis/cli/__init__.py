@@ -1,6 +1,7 @@
 """The command line: ``app`` finds the command, ``commands`` has one module for each.
 
 * ``options``          options that several commands share
+* ``completions``      what a shell offers behind arguments and options
 * ``console``          results on stdout, progress and errors on stderr, JSON
 * ``streams``          encoding and errors of standard output and error
 * ``outcome``          the outcome of a check, printed

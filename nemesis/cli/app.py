@@ -16,8 +16,9 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import typer
 
@@ -33,6 +34,10 @@ from nemesis.support.errors import (
 )
 from nemesis.support.interrupts import Interrupted, deaf
 
+PROGRAM: Final = "nemesis"
+DISTRIBUTION: Final = "nemesis-kafka"
+COMPLETION: Final = "_NEMESIS_COMPLETE"
+"""The variable with which a shell asks for completions."""
 INTERRUPTED: Final = "interrupted"
 FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 """What the kernel answers where this user may not read or write."""
@@ -62,37 +67,57 @@ def command_line(arguments: Sequence[str]) -> typer.Typer:
     A command costs up to seconds of imports, which are no other's.
     """
     app = typer.Typer(
-        name="nemesis",
+        name=PROGRAM,
         help="Break a Kafka-style cluster on purpose, and prove from the record whether it kept its promises.",
-        add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    app.callback()(lambda: None)
-    asked = arguments[0] if arguments and arguments[0] in COMMANDS else None
-    for name in [asked] if asked else COMMANDS:
+    app.callback()(_options_of_the_program)
+    asked = arguments[0] if arguments else None
+    if asked == "--version":
+        return app
+    for name in [asked] if asked is not None and asked in COMMANDS else COMMANDS:
         module = importlib.import_module(f"nemesis.cli.commands.{name}")
         app.command(name)(getattr(module, COMMANDS[name]))
     return app
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"{PROGRAM} {version(DISTRIBUTION)}")  # noqa: T201 - the answer
+        raise typer.Exit
+
+
+def _options_of_the_program(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Break a Kafka-style cluster on purpose, and prove from the record whether it kept its promises."""
 
 
 def call(arguments: list[str]) -> int:
     """Run one command; return its exit code. Never raises, never shows a stack trace."""
     try:
         _require_utf_8(arguments)
+        if COMPLETION in os.environ:
+            typer.main.get_command(command_line([]))(prog_name=PROGRAM)
         # Not ``main``: it exits with 1, the code of a violation, when a command meets a broken pipe of its own.
         command = typer.main.get_command(command_line(arguments))
-        with command.make_context("nemesis", arguments or ["--help"]) as context:
+        with command.make_context(PROGRAM, arguments or ["--help"]) as context:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
+    except SystemExit as end:  # of shell completion, whose 1 means a shell that it does not know
+        return EXIT_USAGE if end.code else 0
     except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
         with deaf():
             _end_spark()
             say_error(str(error) or INTERRUPTED)
         return EXIT_CRASH
     except Exception as error:  # noqa: BLE001 - the edge of the program: whatever it is becomes one sentence
-        return _fail(error)
+        return _fail(error, arguments)
     return 0
 
 
@@ -139,10 +164,13 @@ def _working_directory() -> str:
         ) from None
 
 
-def _fail(error: Exception) -> int:
+def _fail(error: Exception, arguments: Sequence[str]) -> int:
     """Report an error in one sentence; return its exit code."""
     if (format_message := getattr(error, "format_message", None)) is not None:
-        say_error(f"{format_message().rstrip('.')}: `nemesis --help` says what is allowed")
+        command = next((f" {name}" for name in arguments[:1] if name in COMMANDS), "")
+        say_error(
+            f"{format_message().rstrip('.?')}: `{PROGRAM}{command} --help` says what is allowed"
+        )
         return EXIT_USAGE
     if (known := _exit_code(error)) is not None:
         say_error(str(error))

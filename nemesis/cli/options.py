@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from nemesis.cli import completions
 from nemesis.history.sources import JUDGED, EventSource
 from nemesis.scenarios.broker_properties import OPTION
 from nemesis.support.errors import UsageError
@@ -84,7 +85,12 @@ def workers(jobs: int | None) -> int:
 
 
 ScenarioName = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="A name from `nemesis list`, or a .yaml file.")
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A name from `nemesis list`, or a .yaml file.",
+        autocompletion=completions.scenarios,
+    ),
 ]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")]
 RunLocation = Annotated[
@@ -96,7 +102,13 @@ RunLocation = Annotated[
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where runs are kept.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON for machines.")]
 Checkers = Annotated[
-    str | None, typer.Option("--checkers", metavar="A,B", help="Judge only these properties.")
+    str | None,
+    typer.Option(
+        "--checkers",
+        metavar="A,B",
+        help="Judge only these properties.",
+        autocompletion=completions.checkers,
+    ),
 ]
 Known = Annotated[
     str,
@@ -121,7 +133,10 @@ TimeLimit = Annotated[
 FaultNames = Annotated[
     str | None,
     typer.Option(
-        "--faults", metavar="A,B", help="Only these kinds, or all that the runtime can do: all."
+        "--faults",
+        metavar="A,B",
+        help="Only these kinds, or all that the runtime can do: all.",
+        autocompletion=completions.faults,
     ),
 ]
 BrokerPropertyList = Annotated[
@@ -133,7 +148,10 @@ BrokerPropertyList = Annotated[
 MutantName = Annotated[
     str | None,
     typer.Option(
-        "--mutant", metavar="NAME|FILE.py", help="Plant this bug, or the one that a file holds."
+        "--mutant",
+        metavar="NAME|FILE.py",
+        help="Plant this bug, or the one that a file holds.",
+        autocompletion=completions.mutants,
     ),
 ]
 Seeds = Annotated[

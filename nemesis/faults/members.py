@@ -18,6 +18,7 @@ from random import Random
 
 from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.interfaces.ensemble import ZooKeeperMember
+from nemesis.registry import hint
 from nemesis.support.errors import UsageError
 
 ALLOWED = "leader, follower, one, minority, majority, zookeeper-N"
@@ -31,7 +32,8 @@ _MEMBER = re.compile(r"zookeeper-\d+")
 def check(text: str, nodes: frozenset[str], *, duration_s: float) -> None:
     """Raise ``UsageError`` when the text is not a selector, names an absent member, or strikes too long."""
     if text not in _PLAIN and not _MEMBER.fullmatch(text):
-        raise UsageError(f"unknown ZooKeeper selector {text!r}: allowed are {ALLOWED}")
+        similar = hint(text, _PLAIN)
+        raise UsageError(f"unknown ZooKeeper selector {text!r}{similar}: allowed are {ALLOWED}")
     if _MEMBER.fullmatch(text) and text not in nodes:
         members = ", ".join(sorted(node for node in nodes if _MEMBER.fullmatch(node)))
         raise UsageError(f"unknown ZooKeeper selector {text!r}: this cluster has {members}")

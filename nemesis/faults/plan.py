@@ -30,6 +30,7 @@ import yaml
 from nemesis.faults import FAULTS, Fault, traced_trigger
 from nemesis.faults.base import DrawRange
 from nemesis.faults.recipes import RECIPES, Steps
+from nemesis.registry import unknown
 from nemesis.support.errors import UsageError
 
 FILE_NAME = "plan.yaml"
@@ -241,9 +242,7 @@ def _decode_one(number: int, entry: object) -> PlannedFault:
     if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not 0 <= at_s <= MAX_AT_S:
         raise UsageError(f"entry {number} has at_s {at_s!r}; allowed are 0 to {MAX_AT_S:g} seconds")
     if not isinstance(name, str) or name not in FAULTS:
-        raise UsageError(
-            f"entry {number} has unknown fault {name!r}: allowed are {', '.join(FAULTS)}"
-        )
+        raise UsageError(f"entry {number} has {unknown('fault', str(name), FAULTS)}")
     try:
         fault = msgspec.convert(fields, FAULTS[name], strict=True)
     except msgspec.ValidationError as error:

@@ -23,6 +23,7 @@ from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.faults.traced_trigger import TRACER
 from nemesis.interfaces.cluster import controllers_of, voters_of
+from nemesis.registry import hint
 from nemesis.support.errors import UsageError
 from nemesis.support.node_names import BROKER, CONTROLLER, node_of
 
@@ -70,7 +71,7 @@ def parse(text: str) -> Selector:
         return Selector("node", node=text)
     if match := _PARTITION.fullmatch(text):
         return Selector(match[1], partition=(match[2], int(match[3])))
-    raise UsageError(f"unknown selector {text!r}: allowed are {ALLOWED}")
+    raise UsageError(f"unknown selector {text!r}{hint(text, _PLAIN)}: allowed are {ALLOWED}")
 
 
 def check(text: str, nodes: frozenset[str]) -> None:

@@ -16,6 +16,7 @@ from typing import Final
 from nemesis.history.events import Event, Kind
 from nemesis.history.vocabulary import brokers, controller, replication
 from nemesis.history.vocabulary.declaring import declarations
+from nemesis.registry import unknown
 from nemesis.support.errors import UsageError
 
 ISR_JOIN: Final = "isr-join"
@@ -77,7 +78,7 @@ def parse(text: str) -> TracedTrigger:
         )
     kind, topic, partition, broker = match.groups()
     if kind not in KINDS:
-        raise UsageError(f"unknown kind of trigger {kind!r}: allowed are {', '.join(KINDS)}")
+        raise UsageError(unknown("kind of trigger", kind, KINDS))
     return TracedTrigger(
         kind,
         None if topic is None else (topic, int(partition)),

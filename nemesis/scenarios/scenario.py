@@ -20,6 +20,7 @@ from nemesis.faults import DEFAULT_KINDS, FAULTS, traced_trigger
 from nemesis.faults.base import DrawRange
 from nemesis.faults.plan import PlanSettings
 from nemesis.faults.recipes import CLASSIC, RECIPES
+from nemesis.registry import unknown
 from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.scenarios.broker_properties import BrokerProperties
 from nemesis.support.choices import choose, one_of
@@ -190,8 +191,7 @@ def load(name_or_path: str) -> Scenario:
     path = Path(name_or_path)
     if path.suffix not in (".yaml", ".yml"):
         raise UsageError(
-            f"unknown scenario {name_or_path!r}: allowed are {', '.join(names())}, "
-            "or the path of a .yaml file"
+            f"{unknown('scenario', name_or_path, names())}, or the path of a .yaml file"
         )
     try:
         text = path.read_text(encoding="utf-8")

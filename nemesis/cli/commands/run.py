@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from nemesis.cli import completions
 from nemesis.cli.console import err, note
 from nemesis.cli.options import (
     BrokerPropertyList,
@@ -44,7 +45,10 @@ from nemesis.support.paths import short
 
 def run(
     scenario_name: ScenarioName,
-    target: Annotated[str | None, typer.Option("--target", help="What is run.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="What is run.", autocompletion=completions.targets),
+    ] = None,
     kafka_version: Annotated[
         str | None,
         typer.Option("--kafka-version", metavar="X.Y.Z", help="Of the targets kafka and mixed."),
@@ -82,7 +86,10 @@ def run(
         int | None,
         typer.Option("--kafka", metavar="N", parser=whole_number, help="And the next N run Kafka."),
     ] = None,
-    runtime: Annotated[str | None, typer.Option("--runtime", help="Where it is run.")] = None,
+    runtime: Annotated[
+        str | None,
+        typer.Option("--runtime", help="Where it is run.", autocompletion=completions.runtimes),
+    ] = None,
     brokers: Annotated[
         int | None, typer.Option("--brokers", metavar="N", parser=whole_number)
     ] = None,

@@ -56,12 +56,14 @@ def shrink_run(
     ] = None,
     runs: Annotated[
         int,
-        typer.Option("--runs", metavar="N", parser=whole_number, help="Try at most so many runs."),
+        typer.Option(
+            "--runs", metavar="N", parser=whole_number, help="Try at most this many runs."
+        ),
     ] = Budget().runs,
     seconds: Annotated[
         float,
         typer.Option(
-            "--seconds", metavar="S", parser=number, help="SearchRequest at most so long."
+            "--seconds", metavar="S", parser=number, help="Search at most this many seconds."
         ),
     ] = Budget().seconds,
     jobs: Jobs = None,
