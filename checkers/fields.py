@@ -185,6 +185,9 @@ _REASON_BY_COLUMN: Final = MappingProxyType(
         "log_dir": "paths differ from broker to broker; which directory a replica is in follows no promise",
         "ephemeral": "implied by the path",
         "count": "tells a complete report from a torn one",
+        "assignor": "what the members have agreed on; whose partitions are whose is constrained",
+        "subscribed": "what a member wants; what is assigned to it is constrained",
+        "instance": "names a static member; as which member it acts is constrained",
     }
 )
 _REASON_BY_FIELD: Final = MappingProxyType(

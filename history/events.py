@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origi
 
 import msgspec
 
-FORMAT_VERSION: Final = 8
+FORMAT_VERSION: Final = 9
 """The format of raw files and of Parquet files; ``nemesis.history.older_formats`` reads what older versions wrote."""
 NO_ERROR: Final = "NONE"
 """The ``error`` of what succeeded."""
@@ -179,6 +179,12 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     """The id that the coordinator has given to a member of the group."""
     generation: int | None = None
     """The generation of the group."""
+    instance: Word | None = None
+    """The instance id of a static member, which outlives its process (`group.instance.id`)."""
+    assignor: Word | None = None
+    """How the leader of the group assigns partitions: `range` or `cooperative-sticky`."""
+    subscribed: list[str] | None = None
+    """The topics to which a member subscribes."""
 
     # The topic and its partition
     topic: Word | None = None

@@ -1,4 +1,4 @@
-"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 7 only lack columns.
+"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 8 only lack columns.
 
 Until format 3 some columns meant different things in different kinds of events: ``offset`` was a duration in
 ``convergence``, ``detail`` held counts, states, settings and reasons. Format 4 gave each meaning a column of its own.
@@ -25,12 +25,15 @@ from nemesis.history.schema import SCHEMA
 
 READABLE: Final = frozenset({2, 3})
 """Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
-UNCHANGED: Final = frozenset({4, 5, 6, 7})
-"""Older versions whose columns mean what they mean today; they lack those of ``_NEW_IN_8``, before format 7 those of
-``_NEW_IN_7``, and before format 6 those of ``_NEW_IN_6``. Until format 6 only logs, segments and batches were read from
-the files of brokers. Format 4 had neither ``control-request-answered`` nor ``replica-offsets`` nor ``broker-property``
-nor ``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``,
-answers to polls no ``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
+UNCHANGED: Final = frozenset({4, 5, 6, 7, 8})
+"""Older versions whose columns mean what they mean today; they lack those of ``_NEW_IN_9``, before format 8 those of
+``_NEW_IN_8``, before format 7 those of ``_NEW_IN_7``, and before format 6 those of ``_NEW_IN_6``. Until format 6 only
+logs, segments and batches were read from the files of brokers. Format 4 had neither ``control-request-answered`` nor
+``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no
+``live``, ``log-loaded`` no ``log_dir``, answers to polls no ``log_start_offset`` and ``last_offset``, and completions
+of sends no ``count``."""
+LAST_WITHOUT_INSTANCES: Final = 8
+"""The last version that has nothing of static members, assignors and subscriptions."""
 LAST_WITHOUT_GROUPS: Final = 7
 """The last version that has nothing of consumer groups."""
 LAST_WITHOUT_COMPANIONS: Final = 6
@@ -54,13 +57,16 @@ _NEW_IN_7: Final = frozenset(
     }
 )
 _NEW_IN_8: Final = frozenset({"group", "member", "generation"})
+_NEW_IN_9: Final = frozenset({"instance", "assignor", "subscribed"})
 
 
 def _columns_without(schema: pa.Schema, names: frozenset[str]) -> pa.Schema:
     return pa.schema([field for field in schema if field.name not in names])
 
 
-SCHEMA_7: Final = _columns_without(SCHEMA, _NEW_IN_8)
+SCHEMA_8: Final = _columns_without(SCHEMA, _NEW_IN_9)
+"""The columns of format 8."""
+SCHEMA_7: Final = _columns_without(SCHEMA_8, _NEW_IN_8)
 """The columns of format 7."""
 SCHEMA_6: Final = _columns_without(SCHEMA_7, _NEW_IN_7)
 """The columns of format 6."""
@@ -72,7 +78,11 @@ OLDER_SCHEMA: Final = _columns_without(UNCHANGED_SCHEMA, _NEW_IN_4)
 
 def unchanged_schema(version: int) -> pa.Schema:
     """Return the columns of one of ``UNCHANGED``."""
-    newer = {LAST_WITHOUT_GROUPS: SCHEMA_7, LAST_WITHOUT_COMPANIONS: SCHEMA_6}
+    newer = {
+        LAST_WITHOUT_INSTANCES: SCHEMA_8,
+        LAST_WITHOUT_GROUPS: SCHEMA_7,
+        LAST_WITHOUT_COMPANIONS: SCHEMA_6,
+    }
     return newer.get(version, UNCHANGED_SCHEMA)
 
 

@@ -7,8 +7,8 @@
   ``record_deletion``, ``log_dir_moves``, ``querying``, ``produce_consume_options``
 * ``topics``           the same, while topics are created, grown, deleted and created again
 * ``reassignment``     the same, while replicas are moved and leaders elected
-* ``groups``           the same, while consumers share the partitions in groups; ``group_members``
-  is one member
+* ``groups``           the same, while consumers share the partitions in groups; ``group_processes``
+  are their processes, ``group_members`` is one member
 * ``operations``       records operations, and paces the processes that carry them out
 * ``kafka``            the Kafka client that workloads use: asyncio and kio, one attempt per operation
 

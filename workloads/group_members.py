@@ -105,14 +105,29 @@ class GroupMember:
             await self._consume()
 
     async def leave(self) -> None:
-        """Commit what was processed, and leave the group."""
+        """Commit what was processed, and leave the group; a static member just ends and keeps its membership."""
         await self._commit_positions()
         self._give_up(LEFT)
-        if self.coordinator.member_id == NO_MEMBER or self.coordinator.node is None:
+        coordinator = self.coordinator
+        if coordinator.instance is not None or coordinator.member_id == NO_MEMBER:
             return
-        with self._operation("leave-group") as operation:
-            await self.coordinator.leave(self._settings.timeout_s)
+        if coordinator.node is not None:
+            with self._operation("leave-group") as operation:
+                await coordinator.leave(self._settings.timeout_s)
+                operation.ok()
+
+    async def remove_instance(self) -> None:
+        """Take this static member out of the group, as an administrator does for a process that has ended."""
+        if self.coordinator.node is None:
+            return
+        columns = self._columns("leave-group") | {"member": None}
+        with self._settings.operations.operation(self._recorder, columns) as operation:
+            await self.coordinator.remove_instance(self._settings.timeout_s)
             operation.ok()
+
+    def end(self) -> None:
+        """Own nothing any longer: another process has taken over."""
+        self._give_up(LOST)
 
     async def commit_late(self) -> None:
         """Commit as a member that has slept and does not know what has happened: the positions that it had."""
@@ -153,12 +168,14 @@ class GroupMember:
         if is_member:
             await self._commit_positions()
         self._give_up(REBALANCE if is_member else LOST)
-        with self._operation("join-group") as joining:
+        columns = self._columns("join-group") | {"subscribed": list(self.coordinator.topics)}
+        with self._settings.operations.operation(self._recorder, columns) as joining:
             led = await self.coordinator.join(self._settings.timeout_s)
             joining.ok(
                 member=self.coordinator.member_id,
                 generation=self.coordinator.generation,
                 count=led,
+                assignor=self.coordinator.assignor,
             )
         if not joining.succeeded:
             return
@@ -192,6 +209,7 @@ class GroupMember:
             group=self._group,
             member=self._member_id,
             generation=self._owned[tp],
+            instance=self.coordinator.instance,
             **partition_columns(self._client, tp),
             **columns,
         )
@@ -266,6 +284,7 @@ class GroupMember:
             "generation": None
             if coordinator.generation == NO_GENERATION
             else coordinator.generation,
+            "instance": coordinator.instance,
         }
 
     @staticmethod

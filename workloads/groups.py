@@ -1,9 +1,8 @@
 """groups: consumers share the partitions of the topics in groups, while members come, go, crash and fall asleep.
 
-Each member is a process that consumes for some seconds and then leaves its group, crashes (stops without a word), or
-pauses for longer than its session lasts and comes back as a zombie: it commits what it had read, in a generation that
-has ended, and goes on. A member that has left or crashed begins again as another member. Producers, plain consumers and
-everything else of ``produce-consume`` act beside the groups. ``group_members`` has what a member does.
+Each member is a process that consumes for some seconds and then leaves its group, crashes, or pauses for longer than
+its session lasts and comes back as a zombie; some are static members (``group_processes``). Producers, plain consumers
+and everything else of ``produce-consume`` act beside the groups. ``group_members`` has what a member does.
 
 At the end a last member joins each group, commits once and reads all committed offsets: the coordinator that
 acknowledges a commit has all earlier commits.
@@ -17,27 +16,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from itertools import count
-from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
-from typing import Annotated, Any, ClassVar, Final, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
 from nemesis.workloads.base import WorkloadContext
 from nemesis.workloads.group_members import GroupMember, MemberSettings
+from nemesis.workloads.group_processes import GroupProcess, Incarnation, ProcessSettings
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
-from nemesis.workloads.operations import Pace
 from nemesis.workloads.partitions import TopicPartition
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
-
-LEAVE, CRASH, PAUSE = "leave", "crash", "pause"
-ENDS: Final = (LEAVE, CRASH, PAUSE, PAUSE)
-"""How a member's time of consuming ends."""
-AWAY_S: Final = (0.2, 2.0)
-"""How long a process waits before it begins as another member."""
-PAUSED_SESSIONS: Final = (0.6, 2.5)
-"""How long a pause lasts, in session time-outs: most members have lost their membership when they come back."""
 
 _Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
 
@@ -48,6 +38,8 @@ class GroupsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     groups: Annotated[int, Meta(ge=1, le=100)] = 2
     members: Annotated[int, Meta(ge=1, le=100)] = 3
     """Processes of each group."""
+    static_members: Annotated[int, Meta(ge=0, le=100)] = 1
+    """How many of them have an instance id."""
     session_timeout_ms: _Milliseconds = 3_000
     """Not below the brokers' ``group.min.session.timeout.ms``."""
     rebalance_timeout_ms: _Milliseconds = 4_000
@@ -57,15 +49,6 @@ class GroupsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     """A member's pace."""
     consuming_ms: tuple[_Milliseconds, _Milliseconds] = (4_000, 14_000)
     """How long a member consumes before it leaves, crashes or pauses: at least and at most."""
-
-
-class _Ending(NamedTuple):
-    """What happens to a member next, drawn before it begins."""
-
-    kind: str
-    after_s: float
-    pause_s: float
-    away_s: float
 
 
 class Groups(ProduceConsume):
@@ -86,12 +69,18 @@ class Groups(ProduceConsume):
             commit_numbers=count(),
             partitions=self._subscribed,
         )
+        least, most = self._options.consuming_ms
+        self._process_settings = ProcessSettings(
+            member_interval_ms=self._options.member_interval_ms,
+            consuming_s=(least / 1000, most / 1000),
+            session_s=self._options.session_timeout_ms / 1000,
+            permits=context.permits,
+        )
 
     def start(self) -> None:
         super().start()
         for index in range(self._options.groups * self._options.members):
-            process = f"member-{index}"
-            self._spawn(process, self._consume_in_group(process, index % self._options.groups))
+            self._spawn(f"member-{index}", self._process(index).run())
 
     async def final_reads(self, timeout_s: float) -> None:
         """Read all partitions, and at the same time the committed offsets of each group."""
@@ -101,55 +90,39 @@ class Groups(ProduceConsume):
 
     # Members
 
-    async def _consume_in_group(self, process: str, group: int) -> None:
-        """Be one member after the other, until cancelled."""
-        rng = self._clients.rng()
-        pace, polls, steps = Pace(self._options.member_interval_ms, rng), count(1), count(1)
-        while True:
-            client = self._clients.client(process)
-            member = self._member(process, group, client, polls, rng)
-            try:
-                ending = self._draw_ending(rng)
-                while ending.kind == PAUSE:
-                    await self._run(process, member, ending, pace, steps)
-                    await asyncio.sleep(ending.pause_s)
-                    if self._context.permits(process, next(steps)):
-                        await member.commit_late()
-                    ending = self._draw_ending(rng)
-                await self._run(process, member, ending, pace, steps)
-                if ending.kind == LEAVE and self._context.permits(process, next(steps)):
-                    await member.leave()
-            finally:
-                client.close()
-            await asyncio.sleep(ending.away_s)
+    def _process(self, index: int) -> GroupProcess:
+        """The process is static if it is among the first of its group."""
+        name, rng, polls = f"member-{index}", self._clients.rng(), count(1)
+        group, number = index % self._options.groups, index // self._options.groups
+        instance = name if number < self._options.static_members else None
 
-    async def _run(
-        self, process: str, member: GroupMember, ending: _Ending, pace: Pace, steps: count[int]
-    ) -> None:
-        end = asyncio.get_running_loop().time() + ending.after_s
-        while asyncio.get_running_loop().time() < end:
-            await pace.wait()
-            if self._context.permits(process, next(steps)):
-                await member.step()
+        def new_incarnation() -> Incarnation:
+            client = self._clients.client(name)
+            return Incarnation(client, self._member(name, group, client, polls, instance=instance))
 
-    def _draw_ending(self, rng: Random) -> _Ending:
-        least, most = self._options.consuming_ms
-        session_s = self._options.session_timeout_ms / 1000
-        return _Ending(
-            rng.choice(ENDS),
-            after_s=rng.uniform(least, most) / 1000,
-            pause_s=session_s * rng.uniform(*PAUSED_SESSIONS),
-            away_s=rng.uniform(*AWAY_S),
+        return GroupProcess(
+            name,
+            self._process_settings,
+            is_static=instance is not None,
+            new_incarnation=new_incarnation,
+            rng=rng,
         )
 
     def _member(
-        self, process: str, group: int, client: KafkaClient, polls: count[int], rng: Random
+        self,
+        process: str,
+        group: int,
+        client: KafkaClient,
+        polls: count[int],
+        *,
+        instance: str | None = None,
     ) -> GroupMember:
         name = f"group-{group}"
         coordinator = ConsumerCoordinator(
             client,
             name,
             self._topics,
+            instance=instance,
             session_timeout_ms=self._options.session_timeout_ms,
             rebalance_timeout_ms=self._options.rebalance_timeout_ms,
             codec=self._context.codec,
@@ -161,7 +134,7 @@ class Groups(ProduceConsume):
             self._settings,
             recorder=self._context.recorder(process),
             poll_recorder=lambda: self._context.recorder(f"{process}.{next(polls)}"),
-            rng=rng,
+            rng=self._clients.rng(),
         )
 
     @property
@@ -179,7 +152,7 @@ class Groups(ProduceConsume):
         """Join a group, commit once, and read what is committed; give up at the deadline."""
         process = f"final-group-{group}"
         client = self._clients.client(process)
-        member = self._member(process, group, client, count(1), self._clients.rng())
+        member = self._member(process, group, client, count(1))
         try:
             async with asyncio.timeout_at(deadline):
                 await self._commit_once(member)

@@ -1,7 +1,8 @@
 """Consumer groups: generations, owners of partitions, and committed offsets.
 
 * **one-owner-per-generation**: in one generation of a group, a partition belongs to one member. A member counts once a
-  commit that it made, while it owned the partition, was acknowledged.
+  commit that it made in that generation, while it owned the partition, was acknowledged. The processes of a static
+  member are one member, though each has another member id; which of them may commit is another promise.
   Smallest break: members a and b are both assigned t-0 in generation 1, and a commit of each is acknowledged.
 * **generation-grows**: a member that joins is not answered a generation below one that its coordinator has taken in.
   Smallest break: broker 1 acknowledges a commit of generation 2, and then answers a JoinGroup with generation 1.
@@ -34,9 +35,8 @@ cut excuses nothing, as in the properties about records.
 
 Limits: a LeaveGroup is not judged, because a failover may bring the member back. A former member that commits in the
 generation which is still the last one is not found. A group that nothing was committed in is not judged. That records
-are processed at all, and that rebalances end in time, are other promises. Static members and groups of KIP-848 are not
-used.
-Source: KIP-62, KIP-211, KIP-394; GroupCoordinator and GroupMetadataManager of Kafka 3.9.
+are processed at all, and that rebalances end in time, are other promises. Groups of KIP-848 are not used.
+Source: KIP-62, KIP-211, KIP-345, KIP-394; GroupCoordinator and GroupMetadataManager of Kafka 3.9.
 """
 
 from __future__ import annotations

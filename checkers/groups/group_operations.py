@@ -14,12 +14,14 @@ COMMIT, FETCH, JOIN = "commit-offset", "fetch-offset", "join-group"
 SYNC, HEARTBEAT, LEAVE = "sync-group", "heartbeat", "leave-group"
 FUNCTIONS: Final = frozenset({COMMIT, FETCH, JOIN, SYNC, HEARTBEAT, LEAVE})
 COLUMNS: Final = (
-    *("group", "member", "generation", "topic", "partition", "node", "f", "op"),
+    *("group", "member", "generation", "instance", "topic", "partition", "node", "f", "op"),
     *("offset", "leader_epoch", "value"),
 )
 _NEVER: Final = 2**63 - 1
 
 TopicPartition = tuple[str | None, int | None]
+_Owner = tuple[str, str | None, TopicPartition]
+"""Process, member id and partition: a process may be another member while the one before still sleeps."""
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ def groups(rows: Iterable[Row]) -> dict[str, Group]:
     """Return the groups of a history by id. An outcome without an invocation is left out: a torn history."""
     by_id: dict[str, Group] = defaultdict(Group)
     open_operations: dict[tuple[str, int | None], Operation] = {}
-    owned: dict[tuple[str, TopicPartition], Ownership] = {}
+    owned: dict[_Owner, Ownership] = {}
     for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].process, item[1].seq)):
         if event.group is None:
             continue
@@ -98,13 +100,21 @@ def groups(rows: Iterable[Row]) -> dict[str, Group]:
             operation = open_operations[event.process, event.op] = Operation((row, event))
             group.operations.append(operation)
         elif event.kind == Kind.ASSIGNED:
-            ownership = Ownership((row, event))
-            owned[event.process, (event.topic, event.partition)] = ownership
+            _end(owned, event)
+            ownership = owned[_owner(event)] = Ownership((row, event))
             group.ownerships.append(ownership)
         elif event.kind == Kind.REVOKED:
-            given_up = owned.pop((event.process, (event.topic, event.partition)), None)
-            if given_up is not None:
-                given_up.ended = event.time
+            _end(owned, event)
         elif (known := open_operations.pop((event.process, event.op), None)) is not None:
             known.completed = (row, event)
     return dict(by_id)
+
+
+def _owner(event: Event) -> _Owner:
+    return event.process, event.member, (event.topic, event.partition)
+
+
+def _end(owned: dict[_Owner, Ownership], event: Event) -> None:
+    """End an ownership: a member that is assigned a partition again owns it in the new generation only."""
+    if (ownership := owned.pop(_owner(event), None)) is not None:
+        ownership.ended = event.time

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.groups.group_operations import COMMIT, Group, Operation, Ownership
+from nemesis.history.events import Event
 
 
 class Confirmed(NamedTuple):
@@ -39,7 +40,7 @@ def shared(name: str, key: str, owners: list[Confirmed]) -> Iterator[Finding]:
     for owner in owners:
         event = owner.ownership.event
         other = first.setdefault((event.generation, event.topic, event.partition), owner)
-        if other.ownership.event.member == event.member:
+        if _identity(other.ownership.event) == _identity(event):
             continue
         sentence = (
             f"{tp_name(event.topic, event.partition)} belonged to {other.ownership.event.member} and to "
@@ -47,6 +48,13 @@ def shared(name: str, key: str, owners: list[Confirmed]) -> Iterator[Finding]:
         )
         rows = (_rows(other), _rows(owner))
         yield finding(name, key, sentence, *rows[0], *rows[1])
+
+
+def _identity(event: Event) -> tuple[bool, str | None]:
+    """Who owns: the processes of a static member are one owner, though each has a member id of its own."""
+    if event.instance is not None:
+        return True, event.instance
+    return False, event.member
 
 
 def _rows(owner: Confirmed) -> tuple[int, int | None]:

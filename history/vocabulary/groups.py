@@ -20,11 +20,19 @@ class GroupOperationView(OperationView, frozen=True, kw_only=True):
     """The member id; unset while the member has none."""
     generation: int | None = None
     """The generation in which the member is; unset while it is in none."""
+    instance: Word | None = None
+    """The instance id of a static member; unset for a dynamic one."""
 
 
 @invokes("join-group")
 class JoinGroup(GroupOperationView, frozen=True, kw_only=True):
-    """A member joins its group; the answer comes when the next generation begins."""
+    """A member joins its group; the answer comes when the next generation begins.
+
+    A static member that comes back may be answered at once, with the generation that goes on (KIP-345).
+    """
+
+    subscribed: list[str] | None = None
+    """The topics to which the member subscribes; unset in histories of format 8."""
 
 
 @answers("join-group")
@@ -36,6 +44,8 @@ class JoinGroupOk(JoinGroup, frozen=True, kw_only=True):
     """The generation that has begun."""
     count: int
     """The number of members, if this member leads the group; else 0."""
+    assignor: Word | None = None
+    """The assignor that the members have agreed on; unset in histories of format 8."""
 
 
 @invokes("sync-group", "heartbeat")
@@ -50,9 +60,7 @@ class MemberRequest(GroupOperationView, frozen=True, kw_only=True):
 @invokes("leave-group")
 @answers("leave-group")
 class LeaveGroup(GroupOperationView, frozen=True, kw_only=True):
-    """A member leaves its group."""
-
-    member: Word
+    """A member leaves its group. One with an instance id and without a member id is taken out by an administrator."""
 
 
 class GroupPartitionView(PartitionView, frozen=True, kw_only=True):
@@ -63,6 +71,8 @@ class GroupPartitionView(PartitionView, frozen=True, kw_only=True):
     group: Word
     member: Word | None = None
     generation: int | None = None
+    instance: Word | None = None
+    """The instance id of a static member; unset for a dynamic one."""
 
 
 @invokes("commit-offset")
@@ -98,11 +108,17 @@ class FetchOffsetOk(FetchOffset, frozen=True, kw_only=True):
 
 @declares(Kind.ASSIGNED)
 class Assigned(PartitionView, frozen=True, kw_only=True):
-    """A member owns a partition from now on: it was assigned to it in this generation."""
+    """A member owns a partition from now on: it was assigned to it in this generation.
+
+    With `cooperative-sticky` a member that keeps a partition through a rebalance is assigned it again, in the new
+    generation. With `range` it gives up all partitions before it joins.
+    """
 
     group: Word
     member: Word
     generation: int
+    instance: Word | None = None
+    """The instance id of a static member; unset for a dynamic one."""
 
 
 @declares(Kind.REVOKED)
@@ -112,7 +128,9 @@ class Revoked(PartitionView, frozen=True, kw_only=True):
     group: Word
     member: Word
     generation: int
-    """The generation in which it was assigned."""
+    """The generation in which it was assigned last."""
+    instance: Word | None = None
+    """The instance id of a static member; unset for a dynamic one."""
     reason: Word
-    """`rebalance`: the member joins again; `lost`: the coordinator has refused the member or its generation; `left`:
-    the member leaves."""
+    """`rebalance`: the member joins again, or the next generation assigns the partition to another member; `lost`: the
+    coordinator has refused the member or its generation; `left`: the member leaves."""

@@ -72,6 +72,35 @@ def test_a_member_may_be_assigned_a_partition_twice() -> None:
     assert (result.checked, result.findings) == (2, ())
 
 
+def test_the_processes_of_a_static_member_are_one_owner() -> None:
+    """The second process takes the membership over in the same generation; the first one may still sleep."""
+    first: list[Event | list[Event]] = [owned(1, 1, instance="i"), commit(2, 1, 1, 5, instance="i")]
+    second: list[Event | list[Event]] = [
+        owned(4, 1, member="b", instance="i"),
+        commit(5, 1, 1, 6, member="b", instance="i"),
+    ]
+    assert not sentences(OWNER, *first, *second)
+    another: list[Event | list[Event]] = [
+        owned(4, 1, member="b", instance="j"),
+        commit(5, 1, 1, 6, member="b", instance="j"),
+    ]
+    assert len(sentences(OWNER, *first, *another)) == 1
+
+
+def test_a_partition_that_is_kept_belongs_to_its_member_in_each_generation() -> None:
+    """A cooperative member is assigned it again; what it commits in the new generation counts there."""
+    kept: list[Event | list[Event]] = [
+        owned(1, 1),
+        commit(2, 1, 1, 5),
+        owned(4, 2),
+        commit(5, 1, 2, 6),
+    ]
+    assert judged(OWNER, *kept).checked == 2
+    assert not sentences(OWNER, *kept)
+    other: list[Event | list[Event]] = [owned(7, 2, member="b"), commit(8, 1, 2, 7, member="b")]
+    assert len(sentences(OWNER, *kept, *other)) == 1
+
+
 # Generations
 
 

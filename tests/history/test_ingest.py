@@ -90,7 +90,7 @@ def test_rows_come_partition_major_and_zookeeper_first(tmp_path: Path) -> None:
 
 
 def test_every_column_survives(tmp_path: Path) -> None:
-    samples = {"time": 1, "seq": 4, "targets": ["broker-1"]}
+    samples = {"time": 1, "seq": 4, "targets": ["broker-1"], "subscribed": ["t"]}
     for field in SCHEMA:
         if field.name not in samples:
             text = "string" in str(field.type)

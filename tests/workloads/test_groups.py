@@ -77,3 +77,24 @@ def test_each_commit_has_a_number_of_its_own_and_the_end_is_read() -> None:
     assert len(numbers) == len(set(numbers)) > 50
     readers = {event.process for event in of_group("fetch-offset")}
     assert {"final-group-0", "final-group-1"} <= readers
+
+
+def test_static_members_come_back_under_their_instance_id() -> None:
+    joined = [event for event in of_group("join-group") if event.instance is not None]
+    members = {(event.instance, event.member) for event in joined}
+    instances = {event.instance for event in joined}
+    assert instances == {"member-0", "member-1"}
+    assert len(members) > len(instances) + 2, "each process has a member id of its own"
+    generations: dict[tuple[str | None, int | None], set[str | None]] = {}
+    for event in joined:
+        generations.setdefault((event.instance, event.generation), set()).add(event.member)
+    assert max(map(len, generations.values())) > 1, "a membership is taken over without a rebalance"
+
+
+def test_a_process_that_was_taken_over_is_fenced_and_static_members_do_not_leave() -> None:
+    fenced = [e for e in of_group("commit-offset", Kind.FAIL) if e.error == "FENCED_INSTANCE_ID"]
+    assert fenced
+    assert all(event.instance is not None for event in fenced)
+    left = of_group("leave-group", Kind.INVOKE)
+    assert {event.member for event in left if event.instance is not None} <= {None}
+    assert all(event.member is not None for event in left if event.instance is None)

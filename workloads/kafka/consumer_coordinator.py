@@ -6,6 +6,10 @@ caller decides what to do when: each method makes one request, raises ``KafkaErr
 failure means for the membership. Like Kafka's client with an eager assignor, a member gives up its partitions before
 it joins again.
 
+A static member has an instance id (KIP-345). Its membership outlives its process: the next process of the instance id
+joins without a member id and takes it over, in most cases without a rebalance. The former process is fenced then: it
+has to end, because it would otherwise take the membership back.
+
 A failure is definite when the coordinator answers it before it writes anything. NOT_COORDINATOR and
 COORDINATOR_NOT_AVAILABLE are not, because they may follow an append that was not replicated in time.
 
@@ -25,6 +29,7 @@ from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.codec import Codec
 from nemesis.workloads.kafka.consumer_protocol import (
     ASSIGNMENT,
+    RANGE,
     SUBSCRIPTION,
     assign_ranges,
     assigned_partitions,
@@ -64,6 +69,7 @@ class ConsumerCoordinator:
         group: str,
         topics: Sequence[str],
         *,
+        instance: str | None = None,
         session_timeout_ms: int,
         rebalance_timeout_ms: int,
         codec: Codec = wire_format,
@@ -74,18 +80,26 @@ class ConsumerCoordinator:
         self.generation = NO_GENERATION
         self.is_assigned = False
         """Whether the member has its assignment of ``generation`` and knows of nothing that has ended it."""
+        self.is_fenced = False
+        """Whether another process has taken over the instance id."""
+        self.instance = instance
         self._client = client
         self._group = group
-        self._topics = tuple(topics)
+        self.topics = tuple(topics)
+        """The topics to which the member subscribes."""
+        self.assignor = RANGE
+        """How the member assigns partitions if it leads the group."""
         self._session_timeout_ms = session_timeout_ms
         self._rebalance_timeout_ms = rebalance_timeout_ms
         self._codec = codec
         self._members: dict[str, tuple[str, ...]] = {}
         """By member id the topics to which it subscribes, if this member leads the group."""
+        self._is_assigning = False
+        """Whether this member leads the group and has to assign: a static leader that comes back must not."""
 
     @property
     def _membership(self) -> Membership:
-        return Membership(self._group, self.member_id, self.generation)
+        return Membership(self._group, self.member_id, self.generation, self.instance)
 
     async def find(self, timeout_s: float) -> None:
         """Ask some broker which one coordinates the group."""
@@ -106,7 +120,7 @@ class ConsumerCoordinator:
         self.is_assigned = False
         request = requests.join_request(
             self._membership,
-            self._codec.encode_embedded(subscription(self._topics)),
+            self._codec.encode_embedded(subscription(self.topics)),
             session_timeout_ms=self._session_timeout_ms,
             rebalance_timeout_ms=self._rebalance_timeout_ms,
         )
@@ -120,11 +134,12 @@ class ConsumerCoordinator:
             member.member_id: self._subscribed_topics(member.metadata)
             for member in response.members
         }
+        self._is_assigning = bool(self._members) and not response.skip_assignment
         return len(self._members)
 
     async def sync(self, timeout_s: float) -> list[TopicPartition]:
         """Return the member's partitions in this generation; a member that leads the group assigns them before."""
-        assignments = await self._assign() if self._members else {}
+        assignments = await self._assign() if self._is_assigning else {}
         request = requests.sync_request(self._membership, assignments)
         allowed_s = timeout_s + self._rebalance_timeout_ms / 1000
         response = await self._answered(request, allowed_s, lambda answer: answer.error_code)
@@ -139,8 +154,14 @@ class ConsumerCoordinator:
         await self._answered(request, timeout_s, lambda answer: answer.error_code)
 
     async def leave(self, timeout_s: float) -> None:
-        """Leave the group."""
+        """Leave the group. Kafka's consumers do that only if they are dynamic members."""
         request = requests.leave_request(self._membership)
+        await self._answered(request, timeout_s, requests.leave_error)
+        self._forget_membership()
+
+    async def remove_instance(self, timeout_s: float) -> None:
+        """Take the static member out of the group, as an administrator who knows its instance id only."""
+        request = requests.leave_request(self._membership._replace(member_id=NO_MEMBER))
         await self._answered(request, timeout_s, requests.leave_error)
         self._forget_membership()
 
@@ -196,6 +217,7 @@ class ConsumerCoordinator:
             self.node = None
         elif error in _LOST:
             self._forget_membership()
+            self.is_fenced = error is ErrorCode.fenced_instance_id
         elif error is ErrorCode.illegal_generation:
             self.generation, self.is_assigned = NO_GENERATION, False
         elif error is ErrorCode.rebalance_in_progress:

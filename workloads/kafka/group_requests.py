@@ -36,6 +36,8 @@ class Membership(NamedTuple):
     group: str
     member_id: str
     generation: int
+    instance: str | None = None
+    """The instance id of a static member."""
 
 
 class Committed(NamedTuple):
@@ -58,6 +60,7 @@ def join_request(
         session_timeout=milliseconds(session_timeout_ms),
         rebalance_timeout=milliseconds(rebalance_timeout_ms),
         member_id=member.member_id,
+        group_instance_id=member.instance,
         protocol_type=PROTOCOL_TYPE,
         protocols=(join_group.JoinGroupRequestProtocol(name=RANGE, metadata=subscription),),
     )
@@ -69,6 +72,7 @@ def sync_request(member: Membership, assignments: dict[str, bytes]) -> sync_grou
         group_id=GroupId(member.group),
         generation_id=cast("i32", member.generation),
         member_id=member.member_id,
+        group_instance_id=member.instance,
         protocol_type=PROTOCOL_TYPE,
         protocol_name=RANGE,
         assignments=tuple(
@@ -83,11 +87,15 @@ def heartbeat_request(member: Membership) -> heartbeat.HeartbeatRequest:
         group_id=GroupId(member.group),
         generation_id=cast("i32", member.generation),
         member_id=member.member_id,
+        group_instance_id=member.instance,
     )
 
 
 def leave_request(member: Membership) -> leave_group.LeaveGroupRequest:
-    leaving = leave_group.MemberIdentity(member_id=member.member_id)
+    """Without a member id: an administrator takes the static member out."""
+    leaving = leave_group.MemberIdentity(
+        member_id=member.member_id, group_instance_id=member.instance
+    )
     return leave_group.LeaveGroupRequest(group_id=GroupId(member.group), members=(leaving,))
 
 
@@ -99,6 +107,7 @@ def commit_request(
         group_id=GroupId(member.group),
         generation_id_or_member_epoch=cast("i32", member.generation),
         member_id=member.member_id,
+        group_instance_id=member.instance,
         topics=(
             offset_commit.OffsetCommitRequestTopic(
                 name=cast("TopicName", tp[0]),
