@@ -51,6 +51,8 @@ class ApiKey(IntEnum):
     ALTER_PARTITION = 56
     DESCRIBE_CLUSTER = 60
     ALLOCATE_PRODUCER_IDS = 67
+    CONSUMER_GROUP_HEARTBEAT = 68
+    CONSUMER_GROUP_DESCRIBE = 69
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ OFFERED = MappingProxyType(
         ApiKey.ALTER_PARTITION: VersionRange(0, 3),
         ApiKey.DESCRIBE_CLUSTER: VersionRange(0, 1),
         ApiKey.ALLOCATE_PRODUCER_IDS: VersionRange(0, 0),
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: VersionRange(0, 0),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: VersionRange(0, 0),
     }
 )
 

@@ -102,6 +102,8 @@ class KafkaApis:
             ApiKey.DESCRIBE_GROUPS: groups.handle_describe_groups,
             ApiKey.LIST_GROUPS: groups.handle_list_groups,
             ApiKey.DELETE_GROUPS: groups.handle_delete_groups,
+            ApiKey.CONSUMER_GROUP_HEARTBEAT: groups.handle_consumer_group_heartbeat,
+            ApiKey.CONSUMER_GROUP_DESCRIBE: groups.handle_consumer_group_describe,
             ApiKey.OFFSET_COMMIT: group_offsets.handle_offset_commit,
             ApiKey.OFFSET_FETCH: group_offsets.handle_offset_fetch,
             ApiKey.OFFSET_DELETE: group_offsets.handle_offset_delete,

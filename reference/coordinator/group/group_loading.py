@@ -13,7 +13,6 @@ from typing import Final
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
 from nemesis.reference.coordinator.group.group_offsets import CommittedOffset, GroupOffsets
 from nemesis.reference.coordinator.group.group_records import (
-    GroupKey,
     OffsetKey,
     StoredGroup,
     StoredMember,
@@ -25,18 +24,14 @@ from nemesis.reference.coordinator.group.group_states import GroupState
 from nemesis.reference.coordinator.group.member_metadata import MemberMetadata
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.ports import WallClock
-from nemesis.reference.protocol.record_batch import (
-    CorruptRecordError,
-    RecordBatchHeader,
-    iter_batches,
-)
-from nemesis.reference.protocol.records import Record, read_records, record_value
+from nemesis.reference.protocol.record_batch import CorruptRecordError, iter_batches
+from nemesis.reference.protocol.records import read_keys_and_values
 
 _TRANSACTIONAL_FLAG: Final = 0x10
 _COMMIT_MARKER: Final = b"\x00\x00\x00\x01"
 """The key of a control record: version 0, type COMMIT."""
 
-_Offsets = dict[OffsetKey, CommittedOffset]
+_Offsets = dict[TopicPartition, CommittedOffset]
 
 
 class LoadedRecords:
@@ -44,65 +39,84 @@ class LoadedRecords:
 
     def __init__(self) -> None:
         self._groups: dict[str, StoredGroup] = {}
-        self._offsets: _Offsets = {}
+        self._offsets: dict[str, _Offsets] = {}
+        """By group id; a group without offsets may be left."""
         self._uncommitted: dict[int, dict[OffsetKey, CommittedOffset | None]] = {}
         """Offsets by the producer id of their transaction; None deletes."""
+        self._partitions: dict[TopicPartition, TopicPartition] = {}
+        """Each partition once: the groups that consume it share its name."""
 
     def take_in(self, records: bytes) -> None:
         """Take in whole batches, in the sequence of the log. Raises CorruptRecordError."""
         for header in iter_batches(records):
             batch = records[header.position : header.position + header.size_in_bytes]
+            pairs = read_keys_and_values(batch, header)
             if header.is_control:
-                self._end_transaction(read_records(batch, header), header)
+                self._end_transaction(header.producer_id, pairs[0][0] if pairs else None)
+            elif header.attributes & _TRANSACTIONAL_FLAG:
+                uncommitted = self._uncommitted.setdefault(header.producer_id, {})
+                self._take_in(pairs, header.base_offset, uncommitted)
             else:
-                for record in read_records(batch, header):
-                    self._take_in(record, header)
+                self._take_in(pairs, header.base_offset, None)
 
     def groups(self, wall_clock: WallClock) -> dict[str, GroupMetadata]:
         """Return the groups by id, with their offsets. One that has offsets only is empty."""
-        offsets: dict[str, dict[TopicPartition, CommittedOffset]] = {}
-        for (group_id, topic_partition), committed in self._offsets.items():
-            offsets.setdefault(group_id, {})[topic_partition] = committed
         groups = {
             group_id: _restored(group_id, stored, wall_clock)
             for group_id, stored in self._groups.items()
         }
-        for group_id, committed_offsets in offsets.items():
-            group = groups.setdefault(group_id, GroupMetadata(group_id, wall_clock=wall_clock))
-            group.offsets = GroupOffsets(committed_offsets)
+        for group_id, offsets in self._offsets.items():
+            if offsets:
+                group = groups.setdefault(group_id, GroupMetadata(group_id, wall_clock=wall_clock))
+                group.offsets = GroupOffsets(offsets)
         return groups
 
-    def _take_in(self, record: Record, header: RecordBatchHeader) -> None:
-        if record.key is None:
-            raise CorruptRecordError(f"the record at offset {record.offset} has no key")
-        key, value = read_key(record.key), record_value(record)
-        if isinstance(key, GroupKey):
-            if value is None:
+    def _take_in(
+        self,
+        pairs: list[tuple[bytes | None, bytes | None]],
+        batch_offset: int,
+        uncommitted: dict[OffsetKey, CommittedOffset | None] | None,
+    ) -> None:
+        """Take in the records of one batch, offsets of a transaction into ``uncommitted``."""
+        for raw_key, value in pairs:
+            if raw_key is None:
+                raise CorruptRecordError(f"a record at offset {batch_offset} or above has no key")
+            key = read_key(raw_key)
+            if isinstance(key, OffsetKey):
+                committed = (
+                    None
+                    if value is None
+                    else CommittedOffset(batch_offset, read_offset_value(value))
+                )
+                if uncommitted is None:
+                    self._take_in_offset(key, committed)
+                else:
+                    uncommitted[key] = committed
+            elif key is not None and value is None:
                 self._groups.pop(key.group_id, None)
-            else:
-                self._groups[key.group_id] = read_group_value(value)
-        elif isinstance(key, OffsetKey):
-            committed = (
-                None
-                if value is None
-                else CommittedOffset(header.base_offset, read_offset_value(value))
-            )
-            if header.attributes & _TRANSACTIONAL_FLAG:
-                self._uncommitted.setdefault(header.producer_id, {})[key] = committed
-            elif committed is None:
-                self._offsets.pop(key, None)
-            else:
-                self._offsets[key] = committed
+            elif key is not None:
+                self._groups[key.group_id] = read_group_value(value or b"")
 
-    def _end_transaction(self, markers: list[Record], header: RecordBatchHeader) -> None:
-        uncommitted = self._uncommitted.pop(header.producer_id, {})
-        if markers and markers[0].key == _COMMIT_MARKER:
-            for key, committed in uncommitted.items():
-                present = self._offsets.get(key)
-                if committed is not None and (
-                    present is None or present.batch_offset < committed.batch_offset
-                ):
-                    self._offsets[key] = committed
+    def _take_in_offset(self, key: OffsetKey, committed: CommittedOffset | None) -> None:
+        group_id, topic_partition = key
+        offsets = self._offsets.get(group_id)
+        if offsets is None:
+            offsets = self._offsets[group_id] = {}
+        if committed is None:
+            offsets.pop(topic_partition, None)
+        else:
+            offsets[self._partitions.setdefault(topic_partition, topic_partition)] = committed
+
+    def _end_transaction(self, producer_id: int, marker: bytes | None) -> None:
+        uncommitted = self._uncommitted.pop(producer_id, {})
+        if marker != _COMMIT_MARKER:
+            return
+        for key, committed in uncommitted.items():
+            present = self._offsets.get(key.group_id, {}).get(key.topic_partition)
+            if committed is not None and (
+                present is None or present.batch_offset < committed.batch_offset
+            ):
+                self._take_in_offset(key, committed)
 
 
 def _restored(group_id: str, stored: StoredGroup, wall_clock: WallClock) -> GroupMetadata:

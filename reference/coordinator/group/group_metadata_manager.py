@@ -49,6 +49,8 @@ from nemesis.reference.protocol.records import new_batch
 _logger = logging.getLogger(__name__)
 
 _MS_PER_MINUTE = 60_000
+_LOAD_STEP_BYTES = 1 << 18
+"""How much is read before other tasks run: some milliseconds. A larger buffer would hold up the broker."""
 
 
 @dataclass(slots=True)
@@ -175,10 +177,9 @@ class GroupMetadataManager:
         """Return what the log has; None if it is not led here in the epoch any more."""
         loaded = LoadedRecords()
         offset = 0
+        max_bytes = min(self._config.offsets_load_buffer_size, _LOAD_STEP_BYTES)
         while is_current():
-            read = self._logs.read(
-                _topic_partition(partition), epoch, offset, self._config.offsets_load_buffer_size
-            )
+            read = self._logs.read(_topic_partition(partition), epoch, offset, max_bytes)
             if read is None:
                 break
             loaded.take_in(read.records)

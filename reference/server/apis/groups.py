@@ -1,4 +1,8 @@
-"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup; DescribeGroups, ListGroups and DeleteGroups."""
+"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup; DescribeGroups, ListGroups and DeleteGroups.
+
+ConsumerGroupHeartbeat and ConsumerGroupDescribe are offered and answered UNSUPPORTED_VERSION, as Kafka 3.9 with
+ZooKeeper does, whose coordinator is not that of KIP-848 either. Clients then go on with the requests above.
+"""
 
 from __future__ import annotations
 
@@ -155,6 +159,22 @@ class GroupApis:
             response, throttle_time=NO_THROTTLE, results=build_items(response, "results", items)
         )
 
+    def handle_consumer_group_heartbeat(self, message: Any) -> Any:
+        return build(
+            response_of(message),
+            throttle_time=NO_THROTTLE,
+            error_code=ErrorCode.unsupported_version,
+            member_epoch=0,
+            heartbeat_interval=NO_THROTTLE,
+        )
+
+    def handle_consumer_group_describe(self, message: Any) -> Any:
+        response = response_of(message)
+        groups = (_undescribed(group_id) for group_id in message.group_ids)
+        return build(
+            response, throttle_time=NO_THROTTLE, groups=build_items(response, "groups", groups)
+        )
+
 
 def _joined(message: Any, result: JoinGroupResult) -> Any:
     response = response_of(message)
@@ -212,6 +232,20 @@ def _left(message: Any, result: LeaveGroupResult) -> Any:
         error_code=result.error,
         members=build_items(response, "members", members),
     )
+
+
+def _undescribed(group_id: str) -> dict[str, Any]:
+    return {
+        "error_code": ErrorCode.unsupported_version,
+        "error_message": None,
+        "group_id": group_id,
+        "group_state": "",
+        "group_epoch": 0,
+        "assignment_epoch": 0,
+        "assignor_name": "",
+        "members": (),
+        "authorized_operations": _NOT_AUTHORIZED_OPERATIONS,
+    }
 
 
 def _described(group_class: type[Any], group_id: str, summary: GroupSummary) -> dict[str, Any]:

@@ -23,7 +23,11 @@ from nemesis.reference.coordinator.group.group_records import (
 )
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.protocol.record_batch import CorruptRecordError, iter_batches, verify_crc
-from nemesis.reference.protocol.records import new_batch, read_records, record_value
+from nemesis.reference.protocol.records import (
+    new_batch,
+    read_keys_and_values,
+    read_records,
+)
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20)
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -116,9 +120,8 @@ def test_a_batch_of_our_own_has_the_records(
     batch = new_batch(records, timestamp)
     (header,) = iter_batches(batch)
     verify_crc(batch, header)
-    read = read_records(batch, header)
-    assert [(record.key, record_value(record)) for record in read] == records
-    assert {record.timestamp for record in read} == {timestamp}
+    assert read_keys_and_values(batch, header) == records
+    assert {record.timestamp for record in read_records(batch, header)} == {timestamp}
     assert header.last_offset_delta == len(records) - 1
 
 

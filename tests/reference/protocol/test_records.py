@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from nemesis.reference.protocol.compression import CompressionType, compressed, decompressed
 from nemesis.reference.protocol.record_batch import CorruptRecordError, crc_matches, iter_batches
-from nemesis.reference.protocol.records import delete_horizon_ms, emptied, read_records, rebuilt
+from nemesis.reference.protocol.records import (
+    delete_horizon_ms,
+    emptied,
+    read_keys_and_values,
+    read_records,
+    rebuilt,
+)
 from nemesis.workloads.kafka.record_batch import Producer, Record, build, read
 from tests.reference.log.batches import assigned, with_codec
 
@@ -54,6 +60,7 @@ def test_a_batch_keeps_what_it_is_without_some_records(
     assert [(r.offset, r.key, r.has_value) for r in records_left] == [
         (100 + index, key, value is not None) for index, (key, value) in enumerate(records)
     ]
+    assert read_keys_and_values(batch, header) == records
     kept = data.draw(
         st.lists(st.sampled_from(records_left), min_size=1, unique=True).map(sorted), label="kept"
     )
@@ -96,5 +103,8 @@ def test_damaged_records_are_told(data: st.DataObject) -> None:
     header = next(iter_batches(bytes(batch)))
     with suppress(CorruptRecordError):
         assert len(read_records(bytes(batch), header)) == 3
-    with pytest.raises(CorruptRecordError):
-        read_records(bytes(batch[:-1]), header)
+    with suppress(CorruptRecordError):
+        assert len(read_keys_and_values(bytes(batch), header)) == 3
+    for reader in (read_records, read_keys_and_values):
+        with pytest.raises(CorruptRecordError):
+            reader(bytes(batch[:-1]), header)

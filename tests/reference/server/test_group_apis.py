@@ -37,6 +37,8 @@ KEYS = (
     ApiKey.DESCRIBE_GROUPS,
     ApiKey.LIST_GROUPS,
     ApiKey.DELETE_GROUPS,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
 )
 HIGHEST = max(OFFERED[key].highest for key in KEYS)
 
@@ -69,6 +71,8 @@ class Client:
             ApiKey.DESCRIBE_GROUPS: self.groups.handle_describe_groups,
             ApiKey.LIST_GROUPS: self.groups.handle_list_groups,
             ApiKey.DELETE_GROUPS: self.groups.handle_delete_groups,
+            ApiKey.CONSUMER_GROUP_HEARTBEAT: self.groups.handle_consumer_group_heartbeat,
+            ApiKey.CONSUMER_GROUP_DESCRIBE: self.groups.handle_consumer_group_describe,
             ApiKey.OFFSET_COMMIT: self.offsets.handle_offset_commit,
             ApiKey.OFFSET_FETCH: self.offsets.handle_offset_fetch,
             ApiKey.OFFSET_DELETE: self.offsets.handle_offset_delete,
@@ -268,5 +272,40 @@ def test_a_sync_of_version_5_names_the_protocol(tmp_path: Path) -> None:
         joined = await client.join((await client.join()).member_id)
         refused = await client.sync(joined, protocol_name=None)
         assert refused.error_code is ErrorCode.inconsistent_group_protocol
+
+    on_group_node(tmp_path, scenario)
+
+
+def test_requests_of_kip_848_are_answered_as_by_kafka_with_zookeeper(tmp_path: Path) -> None:
+    """The answers are those that a broker of 3.9.1 gave."""
+
+    async def scenario(node: GroupNode) -> None:
+        client = Client(node, 0)
+        beat = await client.send(
+            ApiKey.CONSUMER_GROUP_HEARTBEAT,
+            member_id="",
+            member_epoch=0,
+            instance_id=None,
+            rack_id=None,
+            rebalance_timeout=timedelta(seconds=5),
+            subscribed_topic_names=(TP.topic,),
+            server_assignor=None,
+            topic_partitions=(),
+        )
+        unsupported = ErrorCode.unsupported_version
+        assert (beat.error_code, beat.error_message, beat.member_id) == (unsupported, None, None)
+        assert (beat.member_epoch, beat.heartbeat_interval) == (0, timedelta())
+        assert beat.assignment is None
+        described = await client.send(
+            ApiKey.CONSUMER_GROUP_DESCRIBE,
+            group_ids=(GROUP, "", GROUP),
+            include_authorized_operations=True,
+        )
+        assert [group.group_id for group in described.groups] == [GROUP, "", GROUP]
+        for group in described.groups:
+            assert (group.error_code, group.error_message) == (unsupported, None)
+            assert (group.group_state, group.assignor_name, group.members) == ("", "", ())
+            assert (group.group_epoch, group.assignment_epoch) == (0, 0)
+            assert group.authorized_operations == -(1 << 31)
 
     on_group_node(tmp_path, scenario)
