@@ -7,6 +7,7 @@ Findings are data that checkers made; this package only renders them, and draws 
 * ``diagram``   the messages between the nodes around a finding, as a sequence diagram
 * ``series``    history to series: faults, phases, controllers, partitions (``clients``: operations)
 * ``liveness``   how long what was missing: strokes over time, and a table for each kind of fault
+* ``consumer_groups``  generations, rebalances and owners of partitions, in runs with groups
 * ``containers``  which node was which container, of a run in containers
 * ``marks``       faults, phases and findings, drawn into every figure
 * ``sampling``  fewer points that draw the same line

@@ -26,6 +26,7 @@ from nemesis.history.reader import History
 from nemesis.history.run_directory import RunInfo
 from nemesis.history.sources import JUDGED, EventSource
 from nemesis.reports import clients, figures, series, wording
+from nemesis.reports.consumer_groups import groups_panel
 from nemesis.reports.containers import NamedContainer
 from nemesis.reports.diagram import message_diagrams
 from nemesis.reports.liveness import lasted, liveness
@@ -103,6 +104,7 @@ def render(
         operations=operations,
         events_by_kind=_client_facts(run, operations) if info.foreign else _facts(run, rows, info),
         missing=missing,
+        consumer_groups=groups_panel(info, history, run),
         epochs_left_out=epochs_left_out,
         points_per_line=most,
         first_partition=_first_partition(run, numbered),
