@@ -20,6 +20,8 @@ COLUMNS: Final = (
 _NEVER: Final = 2**63 - 1
 
 TopicPartition = tuple[str | None, int | None]
+Membership = tuple[str | None, str | None, int | None]
+"""A group, a member id and a generation."""
 
 
 @dataclass(slots=True)
@@ -28,6 +30,8 @@ class Operation:
 
     invoked: Row
     completed: Row | None = None
+    is_settled: bool = False
+    """Whether the member had its assignment of this generation when it sent the request: the generation was stored."""
 
     @property
     def event(self) -> Event:
@@ -90,15 +94,23 @@ def groups(rows: Iterable[Row]) -> dict[str, Group]:
     by_id: dict[str, Group] = defaultdict(Group)
     open_operations: dict[tuple[str, int | None], Operation] = {}
     owned: dict[tuple[str, TopicPartition], Ownership] = {}
+    settled: dict[str, set[Membership]] = defaultdict(set)
     for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].process, item[1].seq)):
         if event.group is None:
             continue
         group = by_id[event.group]
         if event.kind == Kind.INVOKE:
-            operation = open_operations[event.process, event.op] = Operation((row, event))
+            if event.f == JOIN:
+                settled[event.process].clear()
+            is_settled = _membership(event) in settled[event.process]
+            operation = Operation((row, event), is_settled=is_settled)
+            open_operations[event.process, event.op] = operation
             group.operations.append(operation)
         elif event.kind == Kind.ASSIGNED:
             ownership = Ownership((row, event))
+            before = owned.get((event.process, (event.topic, event.partition)))
+            if before is not None:
+                before.ended = event.time
             owned[event.process, (event.topic, event.partition)] = ownership
             group.ownerships.append(ownership)
         elif event.kind == Kind.REVOKED:
@@ -107,4 +119,10 @@ def groups(rows: Iterable[Row]) -> dict[str, Group]:
                 given_up.ended = event.time
         elif (known := open_operations.pop((event.process, event.op), None)) is not None:
             known.completed = (row, event)
+            if event.f == SYNC and known.is_ok:
+                settled[event.process].add(_membership(event))
     return dict(by_id)
+
+
+def _membership(event: Event) -> Membership:
+    return event.group, event.member, event.generation
