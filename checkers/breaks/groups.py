@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from nemesis.checkers.breaks.events import TP, history
+from nemesis.checkers.breaks.events import TP, become_leader, history
 from nemesis.history.events import Event
 
 _OF_GROUP: Final = frozenset({"join-group", "sync-group", "heartbeat", "leave-group"})
@@ -60,6 +60,32 @@ def joined(time: int, node: int, generation: int, **columns: Any) -> list[Event]
     return request(time, "join-group", node, generation, count=0, **columns)
 
 
+def synced(*parts: Event | list[Event], time: int = 0) -> list[Event]:
+    """SyncGroups by which the members of these events got their assignments before, each from its broker."""
+    events = [event for part in parts for event in (part if isinstance(part, list) else [part])]
+    commits = (event for event in events if (event.kind, event.f) == ("invoke", "commit-offset"))
+    memberships = {
+        ((event.member or "").removeprefix("id-"), event.generation): event.node or 0
+        for event in commits
+    }
+    return [
+        event
+        for (member, generation), node in memberships.items()
+        for event in request(time, "sync-group", node, generation, member=member, taking=0)
+    ]
+
+
+def settled(*parts: Event | list[Event]) -> tuple[Event, ...]:
+    """A history in which each member commits with its assignment."""
+    return history(synced(*parts), *parts)
+
+
+def loaded(time: int, node: int) -> Event:
+    """A broker begins to lead a partition of committed offsets, and loads its groups."""
+    offsets = {"topic": "__consumer_offsets", "topic_id": "offsets", "partition": 0}
+    return become_leader(time, node, 1, 0, **offsets)
+
+
 def owned(
     time: int, generation: int, *, member: str = "a", kind: str = "assigned", **columns: Any
 ) -> Event:
@@ -71,18 +97,19 @@ def owned(
 
 
 ONE_OWNER_PER_GENERATION: Final = (
-    history(
+    settled(
         owned(1, 1),
         commit(2, 1, 1, 5),
         owned(4, 1, member="b"),
         commit(5, 1, 1, 6, member="b"),
     ),
 )
-GENERATION_GROWS: Final = (history(commit(1, 1, 2, 5), joined(3, 1, 1)),)
+GENERATION_GROWS: Final = (settled(commit(1, 1, 2, 5), joined(3, 1, 1)),)
 FENCED_MEMBER: Final = (
-    history(commit(1, 1, 2, 5), commit(3, 2, 1, 6, member="b")),
-    history(commit(1, 1, 2, 5), request(3, "heartbeat", 1, 1, member="b")),
-    history(commit(1, 1, 2, 5), request(3, "sync-group", 1, 1, member="b")),
+    settled(commit(1, 1, 2, 5), commit(3, 2, 1, 6, member="b")),
+    settled(commit(1, 1, 2, 5), request(3, "sync-group", 1, 1, member="b")),
+    settled(loaded(0, 1), commit(1, 1, 2, 5), request(3, "heartbeat", 1, 1, member="b")),
+    history(loaded(0, 1), request(1, "leave-group", 1, 1), commit(3, 1, 1, 5)),
 )
 OFFSETS_READ_AS_COMMITTED: Final = (
     history(fetched(1, 1, 5)),

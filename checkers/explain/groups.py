@@ -21,7 +21,9 @@ def generation_grows(case: Case) -> str:  # noqa: ARG001
     return f"{_KNOWN} The next generation has a larger number."
 
 
-def fenced_member(case: Case) -> str:  # noqa: ARG001
+def fenced_member(case: Case) -> str:
+    if any(event.f == "leave-group" for event in case.events):
+        return "The broker has taken the member out of the group and has not loaded the group again since."
     return f"{_KNOWN} It has to refuse members of an earlier generation: another member may own the partition."
 
 

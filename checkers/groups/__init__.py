@@ -3,5 +3,6 @@
 * ``check``              the check, and its four properties with their specifications (start here)
 * ``group_operations``   operations of members and what they own, read from the events of one history
 * ``acknowledged``       what a coordinator has certainly taken in: the acknowledged commits before and the broker's own
+* ``loads``              when brokers may have loaded their groups again
 * ``ownership``, ``fencing``, ``committed``   the judges, one for each promise or two
 """

@@ -8,9 +8,9 @@
   Smallest break: broker 1 acknowledges a commit of generation 2, and then answers a JoinGroup with generation 1.
 * **fenced-member**: once a commit of a generation is acknowledged, no commit of an earlier generation that is sent
   afterwards is acknowledged by any broker; and no heartbeat and no SyncGroup of an earlier generation is accepted by a
-  broker that has taken the later one in.
-  Smallest breaks: a commit of generation 2 is acknowledged, then one of generation 1; the same with a heartbeat of
-  generation 1, if both have the same broker.
+  broker that has taken the later one in. A broker that has let a member go accepts no request of that member id.
+  Smallest breaks: a commit of generation 2 is acknowledged, then one of generation 1; the same with a SyncGroup or a
+  heartbeat of generation 1, if both have the same broker; a member leaves, and its commit is acknowledged.
 * **offsets-read-as-committed**: an offset that is read (a) was committed: it is the offset and leader epoch of a commit
   of that group and partition that had been sent and not refused; (b) is not older than what its coordinator has
   taken in: no acknowledged commit that the broker had was sent after the commit that is read had been acknowledged.
@@ -19,12 +19,16 @@
 
 What a broker has taken in is decided from acknowledged commits alone (``acknowledged``): the commits that it has
 acknowledged itself, and all that were acknowledged before one of these was sent. Neither clocks of brokers nor traces
-count, so that the properties judge Kafka, too.
+count, so that the properties judge Kafka, too. Only what a broker forgets when it loads its groups needs their traces
+(``loads``): heartbeats, and members that have left. A generation counts from its first *settled* commit on: one whose
+member had its assignment of that generation.
 
 What a correct cluster does and is not convicted for: a commit whose outcome is unknown is read, at any later time, or
 vanishes, also after it was read, because a coordinator loads what it has in its log and not what is committed there; a
 former coordinator that does not know of its successor answers heartbeats, joins and reads from what it had, though no
-commit that it takes is acknowledged; a generation that was never stored begins again with other members after a
+commit that it takes is acknowledged; a coordinator that loads its groups accepts each heartbeat, and has members again
+that had left; commits are acknowledged in a generation that could not be stored, until the next one begins; a
+generation that was never stored begins again with other members after a
 failover, and even two members may be assigned a partition in it, because only in the stored one commits are
 acknowledged; a commit of the last generation is accepted while the next one is being prepared; a member that has not
 heard of the end of its generation goes on reading (a zombie), beside the owner of the next generation.
@@ -33,9 +37,10 @@ Where brokers may elect unclean leaders, or when the last replica of a partition
 it had not synced (KIP-966), acknowledged commits may be lost: findings are then reported and allowed. Another power
 cut excuses nothing, as in the properties about records.
 
-Limits: a LeaveGroup is not judged, because a failover may bring the member back. A former member that commits in the
-generation which is still the last one is not found. A group that nothing was committed in is not judged. That records
-are processed at all, and that rebalances end in time, are other promises. Groups of KIP-848 are not used.
+Limits: a group that is deleted begins again with generation 1, so no workload may delete one. A former member that
+commits in the generation which is still the last one is not found, unless it has left. A group that nothing was
+committed in is not judged. That records are processed at all, and that rebalances end in time, are other promises.
+Groups of KIP-848 are not used.
 Source: KIP-62, KIP-211, KIP-345, KIP-394; GroupCoordinator and GroupMetadataManager of Kafka 3.9.
 """
 
@@ -56,7 +61,11 @@ from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.groups.acknowledged import Acknowledged
 from nemesis.checkers.groups.committed import misread
-from nemesis.checkers.groups.fencing import accepted_late, fallen_generations
+from nemesis.checkers.groups.fencing import (
+    accepted_after_leaving,
+    accepted_late,
+    fallen_generations,
+)
 from nemesis.checkers.groups.group_operations import (
     COLUMNS,
     COMMIT,
@@ -68,6 +77,7 @@ from nemesis.checkers.groups.group_operations import (
     Group,
     groups,
 )
+from nemesis.checkers.groups.loads import OFFSETS_TOPIC, Loads
 from nemesis.checkers.groups.ownership import confirmed, shared
 from nemesis.checkers.power_cuts import LOSING
 from nemesis.history.events import Kind
@@ -76,7 +86,7 @@ from nemesis.history.vocabulary.faults import LAST_IN_ISR
 from nemesis.history.vocabulary.harness import UNCLEAN_ELECTIONS
 
 _LOSSES: Final = frozenset({Kind.FAULT_INVOKE, Kind.BROKER_STARTED, Kind.BROKER_PROPERTY})
-_OFFSETS: Final = "__consumer_offsets-"
+_OFFSETS: Final = f"{OFFSETS_TOPIC}-"
 """How partitions are called in which coordinators keep groups."""
 WORKLOADS: Final = frozenset({"groups"})
 """The workloads in which groups are used."""
@@ -84,7 +94,7 @@ WORKLOADS: Final = frozenset({"groups"})
 
 class Groups(Administered):
     operations = FUNCTIONS
-    kinds = frozenset({*CLIENT_KINDS, *_LOSSES, Kind.ASSIGNED, Kind.REVOKED})
+    kinds = frozenset({*CLIENT_KINDS, *_LOSSES, Kind.ASSIGNED, Kind.REVOKED, Kind.BECOME_LEADER})
     columns = (*COLUMNS, "fault", "detail", "setting", "count", "unclean_leader_election_enable")
 
     @classmethod
@@ -99,10 +109,13 @@ class Groups(Administered):
     def judge(self, rows: list[Row]) -> Results:
         known = sorted(groups(rows).items())
         may_lose = any(map(_may_lose, rows))
-        return [
-            _allowed(result) if may_lose else result
-            for result in (_owners(known), _generations(known), _members(known), _offsets(known))
-        ]
+        results = (
+            _owners(known),
+            _generations(known),
+            _members(known, Loads(rows)),
+            _offsets(known),
+        )
+        return [_allowed(result) if may_lose else result for result in results]
 
 
 def _may_lose(item: Row) -> bool:
@@ -153,9 +166,15 @@ def _generations(known: list[tuple[str, Group]]) -> Result:
     return conclude(GENERATION_GROWS, checked=joins, findings=findings, numbers=numbers)
 
 
-def _members(known: list[tuple[str, Group]]) -> Result:
+def _members(known: list[tuple[str, Group]], loads: Loads) -> Result:
+    name = FENCED_MEMBER.name
     findings = _collected(
-        accepted_late(FENCED_MEMBER.name, key, group, Acknowledged(group)) for key, group in known
+        part
+        for key, group in known
+        for part in (
+            accepted_late(name, key, group, Acknowledged(group), loads),
+            accepted_after_leaving(name, key, group, loads),
+        )
     )
     return conclude(
         FENCED_MEMBER, checked=_count(known, COMMIT, HEARTBEAT, SYNC), findings=findings
@@ -216,6 +235,7 @@ FENCED_MEMBER: Final = Property(
     source="GroupCoordinator.validateOffsetCommit, validateHeartbeat, validateSyncGroup; ILLEGAL_GENERATION.",
     check=Groups,
     decided_from=_SOURCES,
+    completed_by=frozenset({EventSource.TRACES}),
     recorded_since=8,
     workloads=WORKLOADS,
     reason=explain.fenced_member,

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.groups.acknowledged import Acknowledged
-from nemesis.checkers.groups.group_operations import COMMIT, HEARTBEAT, JOIN, SYNC, Group, Operation
+from nemesis.checkers.groups.group_operations import (
+    COMMIT,
+    HEARTBEAT,
+    JOIN,
+    LEAVE,
+    SYNC,
+    Group,
+    Operation,
+)
+from nemesis.checkers.groups.loads import Loads
 
 
 def fallen_generations(name: str, key: str, group: Group, known: Acknowledged) -> Iterator[Finding]:
@@ -22,18 +31,47 @@ def fallen_generations(name: str, key: str, group: Group, known: Acknowledged) -
             yield _finding(name, key, sentence, later, join)
 
 
-def accepted_late(name: str, key: str, group: Group, known: Acknowledged) -> Iterator[Finding]:
+def accepted_late(
+    name: str, key: str, group: Group, known: Acknowledged, loads: Loads
+) -> Iterator[Finding]:
     """Find requests of a generation that were accepted although a later one had begun."""
     for request in group.ok(COMMIT, HEARTBEAT, SYNC):
+        if request.generation < 0:
+            continue  # a client without membership commits in an empty group
         later = known.generation_at(request)
         if request.event.f == COMMIT:
             later = known.generation_before(request) or later
-        if later is not None and request.generation < later.generation:
+        if later is None or request.generation >= later.generation:
+            continue
+        if request.event.f == HEARTBEAT and not _has_loaded(request, known, loads):
+            continue
+        sentence = (
+            f"Broker {request.event.node} accepted a {request.event.f} of {request.event.process} in "
+            f"generation {request.generation} of {key}, after generation {later.generation} had begun."
+        )
+        yield _finding(name, key, sentence, later, request)
+
+
+def accepted_after_leaving(name: str, key: str, group: Group, loads: Loads) -> Iterator[Finding]:
+    """Find requests of members that were accepted by the broker that had let the member go."""
+    left = {leave.invoked[1].member: leave for leave in group.ok(LEAVE)}
+    for request in group.ok(COMMIT, HEARTBEAT, JOIN, SYNC):
+        member = request.invoked[1].member
+        leave = None if member is None else left.get(member)
+        if leave is None or leave.event.node != request.event.node or request.began <= leave.ended:
+            continue
+        if loads.none_between(leave, request):
             sentence = (
-                f"Broker {request.event.node} accepted a {request.event.f} of {request.event.process} in "
-                f"generation {request.generation} of {key}, after generation {later.generation} had begun."
+                f"Broker {request.event.node} accepted a {request.event.f} of {request.event.process} as {member} in "
+                f"{key}, after that member had left."
             )
-            yield _finding(name, key, sentence, later, request)
+            yield _finding(name, key, sentence, leave, request)
+
+
+def _has_loaded(request: Operation, known: Acknowledged, loads: Loads) -> bool:
+    """Whether the broker looked at the group before it answered, for certain."""
+    answer = known.answer_before(request)
+    return answer is not None and loads.none_between(answer, request)
 
 
 def _finding(name: str, key: str, sentence: str, later: Operation, wrong: Operation) -> Finding:

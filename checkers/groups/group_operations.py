@@ -22,6 +22,8 @@ _NEVER: Final = 2**63 - 1
 TopicPartition = tuple[str | None, int | None]
 _Owner = tuple[str, str | None, TopicPartition]
 """Process, member id and partition: a process may be another member while the one before still sleeps."""
+Membership = tuple[str | None, str | None, int | None]
+"""A group, a member id and a generation."""
 
 
 @dataclass(slots=True)
@@ -30,6 +32,8 @@ class Operation:
 
     invoked: Row
     completed: Row | None = None
+    is_settled: bool = False
+    """Whether the member had its assignment of this generation when it sent the request: the generation was stored."""
 
     @property
     def event(self) -> Event:
@@ -92,12 +96,17 @@ def groups(rows: Iterable[Row]) -> dict[str, Group]:
     by_id: dict[str, Group] = defaultdict(Group)
     open_operations: dict[tuple[str, int | None], Operation] = {}
     owned: dict[_Owner, Ownership] = {}
+    settled: dict[str, set[Membership]] = defaultdict(set)
     for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].process, item[1].seq)):
         if event.group is None:
             continue
         group = by_id[event.group]
         if event.kind == Kind.INVOKE:
-            operation = open_operations[event.process, event.op] = Operation((row, event))
+            if event.f == JOIN:
+                settled[event.process].clear()
+            is_settled = _membership(event) in settled[event.process]
+            operation = Operation((row, event), is_settled=is_settled)
+            open_operations[event.process, event.op] = operation
             group.operations.append(operation)
         elif event.kind == Kind.ASSIGNED:
             _end(owned, event)
@@ -107,6 +116,8 @@ def groups(rows: Iterable[Row]) -> dict[str, Group]:
             _end(owned, event)
         elif (known := open_operations.pop((event.process, event.op), None)) is not None:
             known.completed = (row, event)
+            if event.f == SYNC and known.is_ok:
+                settled[event.process].add(_membership(event))
     return dict(by_id)
 
 
@@ -118,3 +129,7 @@ def _end(owned: dict[_Owner, Ownership], event: Event) -> None:
     """End an ownership: a member that is assigned a partition again owns it in the new generation only."""
     if (ownership := owned.pop(_owner(event), None)) is not None:
         ownership.ended = event.time
+
+
+def _membership(event: Event) -> Membership:
+    return event.group, event.member, event.generation

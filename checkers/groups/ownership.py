@@ -13,7 +13,7 @@ from nemesis.history.events import Event
 
 
 class Confirmed(NamedTuple):
-    """A member owned a partition, and a commit that it made meanwhile was acknowledged."""
+    """A member owned a partition, and a settled commit that it made meanwhile was acknowledged."""
 
     ownership: Ownership
     commit: Operation
@@ -23,6 +23,8 @@ def confirmed(group: Group) -> list[Confirmed]:
     """Return the ownerships of members of which a commit was acknowledged, in the order of their beginnings."""
     commits: dict[tuple[str, str | None, int], list[Operation]] = defaultdict(list)
     for commit in group.ok(COMMIT):
+        if not commit.is_settled:
+            continue  # the generation of its member may be another one of the same number
         commits[commit.event.process, commit.event.member, commit.generation].append(commit)
     owners = []
     for ownership in group.ownerships:

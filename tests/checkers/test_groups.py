@@ -9,7 +9,15 @@ import pytest
 
 from nemesis.checkers import CHECKERS, judged_by_default
 from nemesis.checkers.breaks.events import history
-from nemesis.checkers.breaks.groups import commit, fetched, joined, owned, request
+from nemesis.checkers.breaks.groups import (
+    commit,
+    fetched,
+    joined,
+    loaded,
+    owned,
+    request,
+    settled,
+)
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.history.events import Event
 from nemesis.history.sources import ALL_SOURCES
@@ -24,7 +32,8 @@ LOST = "CLIENT_TIMED_OUT"
 
 
 def judged(name: str, *events: Event | list[Event]) -> Result:
-    return only(CHECKERS[name].check(), history(*events), name)
+    """Judge a history in which each member commits with its assignment."""
+    return only(CHECKERS[name].check(), settled(*events), name)
 
 
 def sentences(name: str, *events: Event | list[Event]) -> list[str]:
@@ -144,6 +153,58 @@ def test_a_refused_zombie_is_right() -> None:
     assert not sentences(FENCED, commit(1, 1, 2, 5), refused)
 
 
+def test_a_coordinator_that_loads_accepts_each_heartbeat() -> None:
+    late = request(7, "heartbeat", 1, 1, member="b")
+    before: list[Event | list[Event]] = [loaded(0, 1), commit(1, 1, 2, 5)]
+    assert not sentences(FENCED, *before, loaded(5, 1), late)
+    assert sentences(FENCED, *before, late)
+
+
+def test_a_heartbeat_counts_again_once_the_broker_has_looked_at_the_group() -> None:
+    late = request(9, "heartbeat", 1, 1, member="b")
+    before: list[Event | list[Event]] = [loaded(0, 1), commit(1, 1, 2, 5), loaded(5, 1)]
+    assert sentences(FENCED, *before, fetched(7, 1, 5), late) == [
+        "Broker 1 accepted a heartbeat of member-b in generation 1 of g, after generation 2 had begun."
+    ]
+
+
+def test_a_commit_without_an_assignment_does_not_prove_its_generation() -> None:
+    events = [commit(1, 1, 2, 5), joined(3, 1, 1), commit(5, 1, 1, 6, member="b")]
+    for name in (GROWS, FENCED):
+        assert only(CHECKERS[name].check(), history(*events), name).findings == ()
+        assert sentences(name, *events)
+
+
+def test_a_member_that_joins_again_has_no_assignment() -> None:
+    again = joined(1, 1, 2)
+    assert sentences(GROWS, again, commit(3, 1, 2, 5), joined(5, 1, 1)) == []
+
+
+def test_a_client_without_membership_commits_in_an_empty_group() -> None:
+    assert not sentences(FENCED, commit(1, 1, 2, 5), commit(3, 1, -1, 6, member="b"))
+
+
+def test_a_member_that_has_left_is_refused() -> None:
+    left = request(1, "leave-group", 1, 1)
+    assert sentences(FENCED, loaded(0, 1), left, commit(3, 1, 1, 5)) == [
+        "Broker 1 accepted a commit-offset of member-a as id-a in g, after that member had left."
+    ]
+    refused = commit(3, 1, 1, 5, kind="fail", error="UNKNOWN_MEMBER_ID")
+    assert not sentences(FENCED, loaded(0, 1), left, refused)
+
+
+def test_a_coordinator_that_loads_has_members_again_that_had_left() -> None:
+    left = request(1, "leave-group", 1, 1)
+    assert not sentences(FENCED, loaded(0, 1), left, loaded(3, 1), commit(5, 1, 1, 5))
+    assert not sentences(FENCED, loaded(0, 1), left, loaded(3, 2), commit(5, 2, 1, 5))
+    assert not sentences(FENCED, left, commit(5, 1, 1, 5))
+
+
+def test_a_commit_that_was_sent_before_its_member_had_left_is_right() -> None:
+    slow = commit(1, 1, 1, 5, taking=5)
+    assert not sentences(FENCED, loaded(0, 1), slow, request(2, "leave-group", 1, 1))
+
+
 # Offsets
 
 
@@ -221,7 +282,7 @@ def test_two_groups_have_nothing_to_do_with_each_other(name: str) -> None:
             _in_other_group(event) if event.process == "member-b" else event for event in events
         ]
         result = only(CHECKERS[name].check(), apart, name)
-        is_of_one_member = all(event.process == "member-a" for event in events)
+        is_of_one_member = all(event.process != "member-b" for event in events)
         assert (result.verdict is Verdict.INVALID) == is_of_one_member
 
 

@@ -32,6 +32,7 @@ from nemesis.workloads.kafka.cluster_metadata import (
     PartitionMetadata,
     TopicMetadata,
 )
+from tests.nemesis.running.two_brokers import Address
 
 TP = ("orders", 0)
 
@@ -138,6 +139,23 @@ def test_what_held_before_the_last_fault_was_undone_held_at_once() -> None:
     lines = finish(EmptyView(), healed_after_s=60.0)
     checks = {line["check"]: line["duration_ms"] for line in lines if line["kind"] == "convergence"}
     assert checks == dict.fromkeys(ConvergenceWatch.CHECKS, 0)
+
+
+class ViewWithOffsets:
+    """A cluster whose groups have committed offsets."""
+
+    async def snapshot(self) -> ClusterSnapshot:
+        known = snapshot()
+        state = known.partitions[TP]
+        return replace(known, partitions={TP: state, ("__consumer_offsets", 0): state})
+
+
+def test_nothing_is_produced_to_internal_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convergence_module, "OPERATION_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(convergence_module, "LEAST_USE_S", 0.0)
+    monkeypatch.setattr(convergence_module, "bootstrap", lambda _cluster: [Address()])
+    used = [line for line in finish(ViewWithOffsets()) if line.get("check") == "produce"]
+    assert [(line["topic"], line["partition"]) for line in used] == [TP]
 
 
 def test_no_controller() -> None:

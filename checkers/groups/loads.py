@@ -1,0 +1,37 @@
+"""When brokers may have loaded their groups again: each time that they began to lead a partition of committed offsets.
+
+A coordinator that loads accepts every heartbeat without a look at the group, as Kafka's does. It also has members again
+that had left, because a member that leaves is not written before the next generation is. So a heartbeat, and a request
+of a member that has left, count only if the broker has not loaded in between. Only traces of brokers show that: without
+them nothing is concluded.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+from nemesis.checkers.framework.event_list import Row
+from nemesis.checkers.groups.group_operations import Operation
+from nemesis.history.events import Kind
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+"""The topic in which coordinators keep groups."""
+
+
+class Loads:
+    """By broker the times (ns) at which it began to lead a partition of committed offsets."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._times: dict[int | None, list[int]] = defaultdict(list)
+        for _, event in sorted(rows, key=lambda item: item[1].time):
+            if event.kind == Kind.BECOME_LEADER and event.topic == OFFSETS_TOPIC:
+                self._times[event.node].append(event.time)
+
+    def none_between(self, known: Operation, request: Operation) -> bool:
+        """Return whether the broker of both has loaded nothing since it was sent the first one, for certain."""
+        times = self._times.get(request.event.node, [])
+        index = bisect_right(times, request.ended)
+        return index > 0 and times[index - 1] < known.began
