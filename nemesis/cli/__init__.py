@@ -4,7 +4,8 @@
 * ``completions``      what a shell offers behind arguments and options
 * ``console``          results on stdout, progress and errors on stderr, JSON
 * ``streams``          encoding and errors of standard output and error
-* ``outcome``          the outcome of a check, printed
+* ``outcome``, ``outcome_lines``, ``families``   the outcome of a check, printed; its lines; families of properties
+* ``pasted``           commands that a person copies from the console
 * ``mutant_modes``     the modes of ``nemesis mutants``, and the options of each
 * ``generated_mutants``   the mutation score
 * ``guided_comparison``   guided against blind exploration

@@ -8,9 +8,25 @@ from contextlib import suppress
 from typing import Any, Final
 
 from rich.console import Console
+from rich.text import Text
 
 out: Final = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 err: Final = Console(stderr=True)
+MIN_COLUMNS: Final = 40
+HANGING: Final = 2
+"""Columns by which the second line of a sentence is moved to the right."""
+
+
+def say(line: Text) -> None:
+    """Print a line for people. On a terminal its words are wrapped below its beginning."""
+    if not out.is_terminal:
+        out.print(line)
+        return
+    text = line.plain
+    indent = len(text) - len(text.lstrip())
+    width = max(out.width, MIN_COLUMNS) - indent - HANGING
+    for number, part in enumerate(line[indent:].wrap(out, width)):
+        out.print(Text(" " * (indent + HANGING * (number > 0))).append(part))
 
 
 def say_json(data: Any) -> None:

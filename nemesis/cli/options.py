@@ -101,6 +101,10 @@ RunLocation = Annotated[
 ]
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where runs are kept.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON for machines.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="A line for each property instead of each family."),
+]
 Checkers = Annotated[
     str | None,
     typer.Option(

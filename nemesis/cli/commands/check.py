@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from nemesis.cli.options import Checkers, EngineName, Json, Known, Master, RunLocation, Store
+from nemesis.cli.options import (
+    Checkers,
+    EngineName,
+    Json,
+    Known,
+    Master,
+    RunLocation,
+    Store,
+    Verbose,
+)
 from nemesis.cli.outcome import note_kept_results, say_outcome
 from nemesis.history.remote import parse_location
 from nemesis.history.run_directory import RunDirectory
@@ -42,6 +51,7 @@ def check(
     spark_master: Master = None,
     known: Known = Allowed.DOCUMENTED.value,
     store: Store = Path("store"),
+    is_verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Judge a run again, an interrupted one too; or a history from elsewhere: Jepsen's EDN, or JSON lines.
@@ -69,4 +79,4 @@ def check(
     )
     if names is not None and workload is None:
         note_kept_results(directory, outcome, judge.read_outcome(directory))
-    say_outcome(directory, outcome, as_json=as_json)
+    say_outcome(directory, outcome, as_json=as_json, is_verbose=is_verbose)

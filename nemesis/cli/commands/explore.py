@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +22,7 @@ from nemesis.cli.options import (
     TimeLimit,
     whole_number,
 )
+from nemesis.cli.pasted import command
 from nemesis.cli.search_request import SearchRequest, create_exploration
 from nemesis.searching.explore.display import ExplorationProgress, summary
 from nemesis.searching.explore.exploration import Exploration
@@ -67,7 +67,8 @@ def explore(
     ] = None,
     store: Store = Path("store"),
     is_verbose: Annotated[
-        bool, typer.Option("--verbose", help="Tell everything that was reached, with its counts.")
+        bool,
+        typer.Option("--verbose", "-v", help="Show everything that was reached, with its counts."),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -140,5 +141,5 @@ def _last_line(tally: Tally) -> str:
     if not runs:
         return f"{verdict}; {tally.done} seeds"
     _, run = min(runs)
-    replay = shlex.join(["nemesis", "replay", short(Path(run))])
-    return f"{verdict}; {tally.done} seeds; replay: {replay}; shrink: {replay.replace('replay', 'shrink', 1)}"
+    replay, shrink = (command([verb, short(Path(run))]) for verb in ("replay", "shrink"))
+    return f"{verdict}; {tally.done} seeds; replay: {replay}; shrink: {shrink}"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from nemesis import reports
-from nemesis.cli.options import Json, RunPath
+from nemesis.cli.options import Json, RunPath, Verbose
 from nemesis.cli.outcome import say_outcome
 from nemesis.history.run_directory import RunDirectory
 from nemesis.judging.judge import read_outcome
 
 
-def report(path: RunPath, as_json: Json = False) -> None:
+def report(path: RunPath, is_verbose: Verbose = False, as_json: Json = False) -> None:
     """Write the report of a run again from its last check."""
     directory = RunDirectory.open(path)
     outcome = read_outcome(directory)
     reports.write(directory, outcome)
-    say_outcome(directory, outcome, as_json=as_json)
+    say_outcome(directory, outcome, as_json=as_json, is_verbose=is_verbose)

@@ -21,6 +21,7 @@ from nemesis.cli.options import (
     ScenarioName,
     Store,
     TimeLimit,
+    Verbose,
     broker_count,
     target_options,
     whole_number,
@@ -114,6 +115,7 @@ def run(
     spark_master: Master = None,
     known: Known = Allowed.DOCUMENTED.value,
     store: Store = Path("store"),
+    is_verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Run a scenario: break the cluster, record everything, judge it."""
@@ -162,7 +164,7 @@ def run(
     except KeyboardInterrupt:
         kept = f"interrupted: what was recorded is kept, `{again}` judges it"
         raise Interrupted(kept) from None
-    say_outcome(directory, outcome, as_json=as_json)
+    say_outcome(directory, outcome, as_json=as_json, is_verbose=is_verbose)
 
 
 def _start_spark_early(request: RunRequest) -> None:

@@ -28,6 +28,7 @@ from nemesis.cli.options import (
     whole_number,
     workers,
 )
+from nemesis.cli.pasted import command
 from nemesis.history.run_directory import RunDirectory
 from nemesis.running.simulated.stored import read_spec
 from nemesis.scenarios import scenario
@@ -126,7 +127,8 @@ def _say(shrunk: Shrunk, run: RunDirectory | None, *, as_json: bool) -> None:
     if run is None:
         out.print("nothing smaller was found, so no run was stored")
     else:
-        out.print(f"shrunk; report: {short(run.report_file)}; replay: {replay}")
+        again = command(["replay", short(run.path)])
+        out.print(f"shrunk; report: {short(run.report_file)}; replay: {again}")
 
 
 class ShrinkProgress(LiveDisplay):

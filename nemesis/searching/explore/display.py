@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -89,7 +90,7 @@ def summary(
             yield f"skipped: {count.skipped} of {count.due} faults of kind {kind}"
     yield from _listed("unknown", {seed: why[0] for seed, why in sorted(tally.doubts.items())})
     for seed, run in sorted(tally.doubtful_runs.items()):
-        yield f"  seed {seed}: nemesis replay {shorten(Path(run))}"
+        yield f"  seed {seed}: nemesis replay {shlex.quote(shorten(Path(run)))}"
     yield from _listed(
         "THE SIMULATOR IS NOT TO BE BELIEVED: with the real codec", dict(tally.mismatches)
     )
@@ -115,7 +116,7 @@ def _findings(tally: Tally, shorten: Callable[[Path], str]) -> Iterator[str]:
         yield f"{name:<{width}}  {_seeds(result)}"
         yield f"{'':<{width}}  seed {result.first_seed}: {result.first.key}: {result.first.sentence}"
         if result.first_run is not None:
-            yield f"{'':<{width}}  nemesis replay {shorten(Path(result.first_run[1]))}"
+            yield f"{'':<{width}}  nemesis replay {shlex.quote(shorten(Path(result.first_run[1])))}"
 
 
 def _seeds(result: FoundProperty) -> str:

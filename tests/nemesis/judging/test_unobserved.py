@@ -58,7 +58,7 @@ def test_every_report_names_what_was_not_observed(
     run: RunDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     without(run, UNTRACED)
-    assert call(["check", str(run.path), "--engine", "inline"]) == 0
+    assert call(["check", str(run.path), "--engine", "inline", "-v"]) == 0
     said = capsys.readouterr().out
     assert "Not observed, because the run lacks traces of brokers: broker-epoch-fenced, " in said
     assert "Judged in part, because the run lacks traces of brokers; " in said

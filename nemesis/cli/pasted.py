@@ -1,0 +1,57 @@
+"""Commands that a person copies from the console: they start this program, and name files from this directory."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from nemesis.history.run_directory import RunDirectory
+from nemesis.support.paths import short
+
+PROGRAM: Final = "nemesis"
+_OPTIONS_OF_FILES: Final = ("--plan", "--mutant")
+
+
+def replay_of(run: RunDirectory) -> str:
+    """Return the command that repeats the run, for a shell in the working directory."""
+    text = run.read_info().replay
+    try:
+        stored = shlex.split(text)
+    except ValueError:  # a run that was written by hand
+        return text
+    if stored[:1] != [PROGRAM]:
+        return text
+    arguments = stored[1:] if _are_there(stored) else ["replay", short(run.path)]
+    return command(arguments)
+
+
+def command(arguments: Sequence[str]) -> str:
+    """Return the arguments behind what starts this program from the shell."""
+    return shlex.join([*_program(), *arguments])
+
+
+def _program() -> list[str]:
+    """Return the program as it was called, or shorter if the shell finds it."""
+    if shutil.which(PROGRAM) is not None:
+        return [PROGRAM]
+    called = Path(sys.argv[0])
+    if called.name == PROGRAM and os.access(called, os.X_OK):
+        return [short(called)]
+    return [sys.executable, "-m", PROGRAM]
+
+
+def _are_there(stored: Sequence[str]) -> bool:
+    """Whether the files that the stored command names exist, seen from here: it may come from another directory."""
+    files = [
+        value
+        for option, value in pairwise(stored)
+        if option in _OPTIONS_OF_FILES and os.sep in value
+    ]
+    files += stored[2:3] if stored[1:2] == ["replay"] else []
+    return all(Path(file).exists() for file in files)

@@ -1,0 +1,241 @@
+"""What the console says about an outcome: what is broken first, families, reasons, colours, narrow terminals."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from nemesis.checkers import CHECKERS, FOREIGN
+from nemesis.checkers.foreign import decided_in
+from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict
+from nemesis.cli import console, pasted
+from nemesis.cli.app import call
+from nemesis.cli.families import FAMILIES, OTHERS, family_of, module_of
+from nemesis.cli.outcome_lines import lines, verdict_text
+from nemesis.history.run_directory import RunDirectory, RunInfo
+
+ESCAPE = "\x1b"
+
+
+def result(name: str, verdict: Verdict = Verdict.VALID, *findings: Finding) -> Result:
+    checked = 0 if verdict is Verdict.UNKNOWN and not findings else 7
+    return Result(
+        property=name,
+        verdict=verdict,
+        checked=checked,
+        findings=findings,
+        finding_count=len(findings),
+    )
+
+
+def finding(name: str, verdict: Verdict, sentence: str) -> Finding:
+    return Finding(
+        property=name, verdict=verdict, key="t-0", sentence=sentence, steps=("first", "second")
+    )
+
+
+def outcome(verdict: Verdict, *results: Result, problems: tuple[str, ...] = ()) -> Outcome:
+    return Outcome(
+        verdict=verdict, results=results, events=9, engine="inline", seconds=0.1, problems=problems
+    )
+
+
+def printed(judged: Outcome, *, is_verbose: bool = False) -> list[str]:
+    return [line.plain for line in lines(judged, is_verbose=is_verbose)]
+
+
+VALID = outcome(Verdict.VALID, *(result(name) for name in CHECKERS))
+
+
+def test_every_property_belongs_to_a_family() -> None:
+    decided = [*CHECKERS.values(), *(item for name in FOREIGN for item in decided_in(name))]
+    assert [known.name for known in decided if family_of(known.name) == OTHERS] == []
+    named = {module for modules in FAMILIES.values() for module in modules}
+    assert named == {module_of(known) for known in decided}
+
+
+def test_a_valid_run_has_a_line_for_each_family() -> None:
+    families = list(dict.fromkeys(family_of(name) for name in CHECKERS))
+    shown = printed(VALID)
+    assert [line.split()[1] for line in shown] == [name for name in FAMILIES if name in families]
+    assert sum(int(line.split()[2]) for line in shown) == len(CHECKERS)
+    assert max(map(len, shown)) <= 40
+
+
+def test_verbose_has_a_line_for_each_property() -> None:
+    assert [line.split()[1] for line in printed(VALID, is_verbose=True)] == list(CHECKERS)
+
+
+@pytest.mark.parametrize("is_verbose", [False, True])
+def test_what_is_broken_comes_first_with_its_steps(is_verbose: bool) -> None:
+    broken = finding("unseen", Verdict.INVALID, "Record 5 was never read.")
+    judged = outcome(
+        Verdict.INVALID, result("hw-bounded"), result("unseen", Verdict.INVALID, *[broken] * 5)
+    )
+    shown = printed(judged, is_verbose=is_verbose)
+    assert shown[0].split() == ["invalid", "unseen", "7", "events,", "5", "findings"]
+    assert shown[1].strip() == "t-0: Record 5 was never read."
+    assert [line.strip() for line in shown[2:4]] == ["1. first", "2. second"]
+    assert shown[6].strip() == "2 more: see the report"
+    assert shown[7].split()[:2] == ["valid", "hw-bounded" if is_verbose else "replication"]
+    assert verdict_text(judged).plain == "invalid"
+
+
+def test_a_family_is_as_bad_as_its_worst_property() -> None:
+    judged = outcome(
+        Verdict.UNKNOWN, result("hw-bounded"), result("hw-grows", Verdict.UNKNOWN), result("unseen")
+    )
+    shown = printed(judged)
+    assert shown[0].split() == ["unknown", "replication", "1", "of", "2", "valid"]
+    assert shown[1].strip() == "hw-grows: expected events to judge, got none"
+    assert shown[2].split()[:2] == ["valid", "clients"]
+
+
+@pytest.mark.parametrize(
+    ("results", "problems", "reason"),
+    [
+        ([result("hw-grows", Verdict.UNKNOWN)], (), "hw-grows: expected events to judge, got none"),
+        (
+            [
+                result(
+                    "fault-effect",
+                    Verdict.UNKNOWN,
+                    finding("fault-effect", Verdict.UNKNOWN, "It had no measured effect."),
+                )
+            ],
+            (),
+            "fault-effect: t-0: It had no measured effect",
+        ),
+        ([result("unseen")], ("broker-1.jsonl is missing",), "broker-1.jsonl is missing"),
+        (
+            [result("hw-grows", Verdict.UNKNOWN), result("unseen", Verdict.UNKNOWN)],
+            ("broker-1.jsonl is missing",),
+            "broker-1.jsonl is missing (and 2 more reasons)",
+        ),
+        ([], (), "no property was judged"),
+    ],
+)
+def test_unknown_states_its_reason(
+    results: list[Result], problems: tuple[str, ...], reason: str
+) -> None:
+    judged = outcome(Verdict.UNKNOWN, *results, problems=problems)
+    assert verdict_text(judged).plain == f"unknown: {reason}"
+
+
+def test_forty_columns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    narrow = Console(file=shown, width=40, force_terminal=True, highlight=False, markup=False)
+    monkeypatch.setattr(console, "out", narrow)
+    broken = finding(
+        "unseen", Verdict.INVALID, "Record 5, which was acknowledged, was never read. " * 3
+    )
+    judged = outcome(Verdict.INVALID, *VALID.results, result("unseen", Verdict.INVALID, broken))
+    for line in lines(judged, is_verbose=False):
+        console.say(line)
+    text = re.sub(r"\x1b\[[\d;]*m", "", shown.getvalue())
+    assert max(map(len, text.splitlines())) <= 40
+    assert text.split() == " ".join(printed(judged)).split()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    store = tmp_path_factory.mktemp("a 'run' of $mine") / "store"
+    simulated = ["--runtime", "simulation", "--time-limit", "15", "--seed", "1"]
+    assert call(["run", "topics", *simulated, "--store", str(store)]) in {0, 2}
+    return RunDirectory.open(store / "latest")
+
+
+def report_on_a_terminal(run: RunDirectory, **environment: str) -> str:
+    """Return what ``nemesis report`` writes to a terminal."""
+    ours, theirs_end = pty.openpty()
+    own = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS"}}
+    reported = subprocess.run(
+        [sys.executable, "-m", "nemesis", "report", str(run.path)],
+        stdout=theirs_end,
+        env={**own, "TERM": "xterm", **environment},
+        timeout=120,
+        check=False,
+    )
+    os.close(theirs_end)
+    written = b""
+    while True:
+        try:
+            part = os.read(ours, 65_536)
+        except OSError:  # the terminal's other end is closed
+            break
+        written += part
+    os.close(ours)
+    assert reported.returncode in {0, 2}
+    return written.decode()
+
+
+def test_a_terminal_gets_colours(run: RunDirectory) -> None:
+    assert f"{ESCAPE}[32mvalid" in report_on_a_terminal(run)
+
+
+def test_no_color_is_respected(run: RunDirectory) -> None:
+    assert ESCAPE not in report_on_a_terminal(run, NO_COLOR="1")
+
+
+def test_a_pipe_gets_no_escape_code(run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> None:
+    call(["report", str(run.path), "-v"])
+    assert ESCAPE not in capsys.readouterr().out
+
+
+def test_the_printed_command_replays_when_it_is_pasted(
+    run: RunDirectory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call(["report", str(run.path)])
+    command = capsys.readouterr().out.splitlines()[-1].partition("; replay: ")[2]
+    pasted_line = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert pasted_line.returncode == 0, pasted_line.stderr
+    assert pasted_line.stdout.startswith("identical: ")
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_plan_that_is_not_there_any_more_is_replaced_by_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pasted, "_program", lambda: ["nemesis"])
+    replay = "nemesis run topics --seed 1 --plan 'my store/plan.yaml'"
+    run = RunDirectory.create(tmp_path / "store", RunInfo(scenario="topics", seed=1, replay=replay))
+    if is_there:
+        (tmp_path / "my store").mkdir()
+        (tmp_path / "my store" / "plan.yaml").touch()
+    again = shlex.join(["nemesis", "replay", str(run.path.relative_to(tmp_path))])
+    assert pasted.replay_of(run) == (replay if is_there else again)
+
+
+@pytest.mark.parametrize(
+    ("is_on_path", "called", "start"),
+    [
+        (True, "/x/bin/nemesis", ["nemesis"]),
+        (False, "bin/nemesis", ["bin/nemesis"]),
+        (False, "/x/nemesis/__main__.py", [sys.executable, "-m", "nemesis"]),
+    ],
+)
+def test_a_command_starts_the_program_as_it_was_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_on_path: bool, called: str, start: list[str]
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "nemesis").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin") if is_on_path else "/nowhere")
+    monkeypatch.setattr(sys, "argv", [called])
+    assert pasted.command(["replay", "x y"]) == shlex.join([*start, "replay", "x y"])
