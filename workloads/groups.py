@@ -16,13 +16,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from itertools import count
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
 from nemesis.workloads.base import WorkloadContext
 from nemesis.workloads.group_members import GroupMember, MemberSettings
 from nemesis.workloads.group_processes import GroupProcess, Incarnation, ProcessSettings
+from nemesis.workloads.kafka.assignors import ASSIGNORS
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
 from nemesis.workloads.partitions import TopicPartition
@@ -40,6 +41,11 @@ class GroupsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     """Processes of each group."""
     static_members: Annotated[int, Meta(ge=0, le=100)] = 1
     """How many of them have an instance id."""
+    assignors: Annotated[tuple[Literal["range", "cooperative-sticky"], ...], Meta(min_length=1)] = (
+        "range",
+        "cooperative-sticky",
+    )
+    """How the groups assign partitions: each group in turn takes the next one."""
     session_timeout_ms: _Milliseconds = 3_000
     """Not below the brokers' ``group.min.session.timeout.ms``."""
     rebalance_timeout_ms: _Milliseconds = 4_000
@@ -123,6 +129,7 @@ class Groups(ProduceConsume):
             name,
             self._topics,
             instance=instance,
+            assignor=ASSIGNORS[self._options.assignors[group % len(self._options.assignors)]],
             session_timeout_ms=self._options.session_timeout_ms,
             rebalance_timeout_ms=self._options.rebalance_timeout_ms,
             codec=self._context.codec,
