@@ -12,7 +12,7 @@ a partition again goes on at the committed offset, which may be behind what it h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from random import Random  # noqa: TID251 - the type only
@@ -47,6 +47,8 @@ class MemberSettings(NamedTuple):
     timeout_s: float
     heartbeat_interval_s: float
     commit_interval_s: float
+    metadata_interval_s: float
+    """How old a member's metadata may become."""
     operations: OperationLog
     reads: Reads
     commit_numbers: count[int]
@@ -85,7 +87,7 @@ class GroupMember:
         """By partition the last position that was acknowledged; only of those that are owned."""
         self._member_id = NO_MEMBER
         """As which member the partitions are owned."""
-        self._next_heartbeat = self._next_commit = 0.0
+        self._next_heartbeat = self._next_commit = self._next_metadata = 0.0
         self._turn = 0
 
     async def step(self) -> None:
@@ -99,10 +101,16 @@ class GroupMember:
         elif self._now() >= self._next_heartbeat:
             self._next_heartbeat = self._now() + self._settings.heartbeat_interval_s
             await self._heartbeat()
+        elif self._now() >= self._next_metadata:
+            await self._refresh_metadata()
         elif (missing := self._without_position()) is not None:
             await self._start_at_committed(missing)
         elif self._owned:
             await self._consume()
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Subscribe to these topics, which the group learns when the member joins again."""
+        self.coordinator.subscribe(topics)
 
     async def leave(self) -> None:
         """Commit what was processed, and leave the group; a static member just ends and keeps its membership."""
@@ -170,6 +178,7 @@ class GroupMember:
         is_member = coordinator.generation != NO_GENERATION
         if not (is_member and coordinator.assignor.is_cooperative):
             self._give_up(REBALANCE if is_member else LOST)
+        await self._revoke({tp for tp in self._owned if tp[0] not in coordinator.topics})
         if not await self._join_while_consuming():
             return
         assigned: list[TopicPartition] = []
@@ -177,6 +186,8 @@ class GroupMember:
             assigned = await coordinator.sync(self._settings.timeout_s)
             syncing.ok()
         if syncing.succeeded:
+            if any(self._client.metadata.leader(*tp) is None for tp in assigned):
+                await self._client.refresh_metadata()
             self._take(assigned)
             await self._revoke(set(self._owned) - set(assigned))
 
@@ -249,6 +260,11 @@ class GroupMember:
         with self._operation("heartbeat") as operation:
             await self.coordinator.heartbeat(self._settings.timeout_s)
             operation.ok()
+
+    async def _refresh_metadata(self) -> None:
+        self._next_metadata = self._now() + self._settings.metadata_interval_s
+        if await self._client.refresh_metadata() and self.coordinator.has_to_assign_again:
+            self.coordinator.rejoin()
 
     def _without_position(self) -> TopicPartition | None:
         return next((tp for tp in self._owned if tp not in self._positions), None)

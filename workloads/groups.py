@@ -51,6 +51,7 @@ class GroupsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     rebalance_timeout_ms: _Milliseconds = 4_000
     heartbeat_interval_ms: _Milliseconds = 500
     commit_interval_ms: _Milliseconds = 500
+    metadata_interval_ms: _Milliseconds = 2_000
     member_interval_ms: _Milliseconds = 100
     """A member's pace."""
     consuming_ms: tuple[_Milliseconds, _Milliseconds] = (4_000, 14_000)
@@ -70,6 +71,7 @@ class Groups(ProduceConsume):
             timeout_s=self._clients.timeout_s,
             heartbeat_interval_s=self._options.heartbeat_interval_ms / 1000,
             commit_interval_s=self._options.commit_interval_ms / 1000,
+            metadata_interval_s=self._options.metadata_interval_ms / 1000,
             operations=self._log,
             reads=self._reads,
             commit_numbers=count(),
@@ -80,6 +82,7 @@ class Groups(ProduceConsume):
             member_interval_ms=self._options.member_interval_ms,
             consuming_s=(least / 1000, most / 1000),
             session_s=self._options.session_timeout_ms / 1000,
+            topics=tuple(self._topics),
             permits=context.permits,
         )
 
@@ -146,8 +149,9 @@ class Groups(ProduceConsume):
 
     @property
     def _topics(self) -> list[str]:
-        """The topics to which all groups subscribe: those that are there from the start."""
-        return [f"orders-{index}" for index in range(self._options.topics)]
+        """The topics to which all groups subscribe; the later ones do not exist at first."""
+        initial = [f"orders-{index}" for index in range(self._options.topics)]
+        return [*initial, *(f"later-{index}" for index in range(self._options.later_topics))]
 
     def _subscribed(self) -> list[TopicPartition]:
         topics = set(self._topics)

@@ -129,3 +129,25 @@ def test_a_cooperative_member_reads_while_it_joins() -> None:
         elif event.f == "poll" and event.kind == Kind.INVOKE and "." in event.process:
             polled += bool(joining.get(event.process.split(".")[0]))
     assert polled > 5
+
+
+def test_members_change_their_topics_and_are_assigned_nothing_else() -> None:
+    subscribed: dict[str, list[str]] = {}
+    subscriptions = set()
+    for event in run().simulated.events:
+        if event.f == "join-group" and event.kind == Kind.OK:
+            subscribed[event.process] = event.subscribed or []
+            subscriptions.add(tuple(event.subscribed or []))
+        elif event.kind == Kind.ASSIGNED:
+            assert event.topic in subscribed[event.process]
+    assert len(subscriptions) > 1
+    assert max(map(len, subscriptions)) > 1
+
+
+def test_a_topic_that_is_created_later_is_assigned() -> None:
+    """The leader of the group joins again when its metadata names the partition."""
+    created = next(event for event in of_group("create-topic") if event.topic == "later-0")
+    assigned = [event for event in run().simulated.events if event.kind == Kind.ASSIGNED]
+    later = [event for event in assigned if event.topic == "later-0"]
+    assert {event.group for event in later} == {"group-0", "group-1"}
+    assert min(event.time for event in later) > created.time

@@ -8,6 +8,9 @@ cooperative one (KIP-429) it keeps them, and claims what its last assignment has
 that assignment: it may have missed the generations behind it. What the next assignment does not contain it gives up,
 and joins again (``rejoin``).
 
+A member joins again, too, when it subscribes to other topics, and when it leads the group and the number of partitions
+has changed since it assigned them.
+
 A static member has an instance id (KIP-345). Its membership outlives its process: the next process of the instance id
 joins without a member id and takes it over, in most cases without a rebalance. The former process is fenced then: it
 has to end, because it would otherwise take the membership back.
@@ -101,6 +104,8 @@ class ConsumerCoordinator:
         """The generation that has assigned what is claimed."""
         self._members: dict[str, Subscribed] = {}
         """By member id what it has stated, if this member leads the group."""
+        self._counts: dict[str, int] = {}
+        """The number of partitions of each subscribed topic when this member assigned them as the group's leader."""
         self._is_assigning = False
         """Whether this member leads the group and has to assign: a static leader that comes back must not."""
 
@@ -155,7 +160,10 @@ class ConsumerCoordinator:
 
     async def sync(self, timeout_s: float) -> list[TopicPartition]:
         """Return the member's partitions in this generation; a member that leads the group assigns them before."""
-        assignments = await self._assign() if self._is_assigning else {}
+        if self._members:
+            await self._client.refresh_metadata()
+            self._counts = self._partition_counts()
+        assignments = self._assign() if self._is_assigning else {}
         request = requests.sync_request(self._membership, self.assignor.name, assignments)
         allowed_s = timeout_s + self._rebalance_timeout_ms / 1000
         response = await self._answered(request, allowed_s, lambda answer: answer.error_code)
@@ -166,6 +174,17 @@ class ConsumerCoordinator:
             assigned = assigned_partitions(message)
         self._claimed, self._claimed_since = tuple(assigned), self.generation
         return assigned
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Subscribe to these topics from the next generation on; what is claimed of others is given up before."""
+        self.topics = tuple(topics)
+        self._claimed = tuple(tp for tp in self._claimed if tp[0] in self.topics)
+        self.rejoin()
+
+    @property
+    def has_to_assign_again(self) -> bool:
+        """Whether this member leads the group and its metadata names other partitions than it has assigned."""
+        return bool(self._members) and self._partition_counts() != self._counts
 
     def rejoin(self) -> None:
         """Join again, though the membership has not ended."""
@@ -199,16 +218,17 @@ class ConsumerCoordinator:
         response = await self._answered(request, timeout_s, requests.fetch_error)
         return requests.committed_offset(response)
 
-    async def _assign(self) -> dict[str, bytes]:
-        await self._client.refresh_metadata()
+    def _partition_counts(self) -> dict[str, int]:
         topics = self._client.metadata.topics
-        counts = {
+        return {
             topic: len(topics[topic].partitions)
             for subscribed in self._members.values()
             for topic in subscribed.topics
             if topic in topics
         }
-        assigned = self.assignor.assign(self._members, counts)
+
+    def _assign(self) -> dict[str, bytes]:
+        assigned = self.assignor.assign(self._members, self._counts)
         return {
             member: self._codec.encode_embedded(assignment(partitions))
             for member, partitions in assigned.items()
@@ -252,3 +272,4 @@ class ConsumerCoordinator:
         """Other members may own what this one has owned: it claims nothing any longer."""
         self.generation, self.is_assigned = NO_GENERATION, False
         self._claimed, self._claimed_since = (), NO_GENERATION
+        self._members = {}
