@@ -12,7 +12,7 @@ a partition again goes on at the committed offset, which may be behind what it h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from random import Random  # noqa: TID251 - the type only
@@ -47,6 +47,8 @@ class MemberSettings(NamedTuple):
     timeout_s: float
     heartbeat_interval_s: float
     commit_interval_s: float
+    metadata_interval_s: float
+    """How old a member's metadata may become."""
     operations: OperationLog
     reads: Reads
     commit_numbers: count[int]
@@ -85,7 +87,7 @@ class GroupMember:
         """By partition the last position that was acknowledged; only of those that are owned."""
         self._member_id = NO_MEMBER
         """As which member the partitions are owned."""
-        self._next_heartbeat = self._next_commit = 0.0
+        self._next_heartbeat = self._next_commit = self._next_metadata = 0.0
         self._turn = 0
 
     async def step(self) -> None:
@@ -99,10 +101,16 @@ class GroupMember:
         elif self._now() >= self._next_heartbeat:
             self._next_heartbeat = self._now() + self._settings.heartbeat_interval_s
             await self._heartbeat()
+        elif self._now() >= self._next_metadata:
+            await self._refresh_metadata()
         elif (missing := self._without_position()) is not None:
             await self._start_at_committed(missing)
         elif self._owned:
             await self._consume()
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Subscribe to these topics, which the group learns when the member joins again."""
+        self.coordinator.subscribe(topics)
 
     async def leave(self) -> None:
         """Commit what was processed, and leave the group; a static member just ends and keeps its membership."""
@@ -163,30 +171,50 @@ class GroupMember:
     # Rebalances
 
     async def _rebalance(self) -> None:
-        """Give up what is owned, join and have the assignment."""
-        is_member = self.coordinator.generation != NO_GENERATION
-        if is_member:
+        """Join and have the assignment. Everything is given up before, unless the assignor is cooperative."""
+        coordinator = self.coordinator
+        if coordinator.generation != NO_GENERATION:
             await self._commit_positions()
-        self._give_up(REBALANCE if is_member else LOST)
-        columns = self._columns("join-group") | {"subscribed": list(self.coordinator.topics)}
-        with self._settings.operations.operation(self._recorder, columns) as joining:
-            led = await self.coordinator.join(self._settings.timeout_s)
-            joining.ok(
-                member=self.coordinator.member_id,
-                generation=self.coordinator.generation,
-                count=led,
-                assignor=self.coordinator.assignor,
-            )
-        if not joining.succeeded:
+        is_member = coordinator.generation != NO_GENERATION
+        if not (is_member and coordinator.assignor.is_cooperative):
+            self._give_up(REBALANCE if is_member else LOST)
+        await self._revoke({tp for tp in self._owned if tp[0] not in coordinator.topics})
+        if not await self._join_while_consuming():
             return
         assigned: list[TopicPartition] = []
         with self._operation("sync-group") as syncing:
-            assigned = await self.coordinator.sync(self._settings.timeout_s)
+            assigned = await coordinator.sync(self._settings.timeout_s)
             syncing.ok()
         if syncing.succeeded:
+            if any(self._client.metadata.leader(*tp) is None for tp in assigned):
+                await self._client.refresh_metadata()
             self._take(assigned)
+            await self._revoke(set(self._owned) - set(assigned))
+
+    async def _join_while_consuming(self) -> bool:
+        """Join; meanwhile read the partitions that are still owned. Return whether the member is in a generation."""
+        async with asyncio.TaskGroup() as tasks:
+            joining = tasks.create_task(self._join())
+            while self._positions and not joining.done():
+                await self._poll_next()
+                await asyncio.wait([joining], timeout=self._settings.heartbeat_interval_s)
+        return joining.result()
+
+    async def _join(self) -> bool:
+        coordinator = self.coordinator
+        columns = self._columns("join-group") | {"subscribed": list(coordinator.topics)}
+        with self._settings.operations.operation(self._recorder, columns) as joining:
+            led = await coordinator.join(self._settings.timeout_s)
+            joining.ok(
+                member=coordinator.member_id,
+                generation=coordinator.generation,
+                count=led,
+                assignor=coordinator.assignor.name,
+            )
+        return joining.succeeded
 
     def _take(self, assigned: list[TopicPartition]) -> None:
+        """Own what is assigned; what was owned before has been kept, and goes on where it is."""
         coordinator, now = self.coordinator, self._now()
         self._next_heartbeat = now + self._settings.heartbeat_interval_s
         self._next_commit = now + self._settings.commit_interval_s
@@ -195,6 +223,18 @@ class GroupMember:
         for tp in assigned:
             self._owned[tp] = coordinator.generation
             self._record_ownership(Kind.ASSIGNED, tp)
+
+    async def _revoke(self, revoked: set[TopicPartition]) -> None:
+        """Give up what another member is to own, and join again, so that the next generation assigns it."""
+        if not revoked:
+            return
+        self.coordinator.rejoin()
+        await self._commit_positions()
+        for tp in sorted(revoked):
+            self._record_ownership(Kind.REVOKED, tp, reason=REBALANCE)
+            del self._owned[tp]
+            self._positions.pop(tp, None)
+            self._committed.pop(tp, None)
 
     def _give_up(self, reason: str) -> None:
         for tp in self._owned:
@@ -221,6 +261,11 @@ class GroupMember:
             await self.coordinator.heartbeat(self._settings.timeout_s)
             operation.ok()
 
+    async def _refresh_metadata(self) -> None:
+        self._next_metadata = self._now() + self._settings.metadata_interval_s
+        if await self._client.refresh_metadata() and self.coordinator.has_to_assign_again:
+            self.coordinator.rejoin()
+
     def _without_position(self) -> TopicPartition | None:
         return next((tp for tp in self._owned if tp not in self._positions), None)
 
@@ -234,15 +279,19 @@ class GroupMember:
     async def _consume(self) -> None:
         """Poll one partition, commit from time to time, and sometimes read a committed offset back."""
         reads_back, which = self._rng.random() < READ_BACK_SHARE, self._rng.random()
-        self._turn += 1
-        owned = list(self._owned)
-        await self._poll(owned[self._turn % len(owned)])
+        await self._poll_next()
         if self._now() >= self._next_commit:
             self._next_commit = self._now() + self._settings.commit_interval_s
             await self._commit_positions()
         known = self._settings.partitions()
         if reads_back and known and self.coordinator.node is not None:
             await self.read_back(known[int(which * len(known))])
+
+    async def _poll_next(self) -> None:
+        """Poll the next of the partitions with a position."""
+        self._turn += 1
+        owned = list(self._positions)
+        await self._poll(owned[self._turn % len(owned)])
 
     async def _poll(self, tp: TopicPartition) -> None:
         leader = self._client.metadata.leader(*tp)

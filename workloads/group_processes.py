@@ -2,7 +2,8 @@
 
 A member consumes for some seconds. Then it leaves its group, crashes (stops without a word), or pauses for longer than
 its session lasts and comes back as a zombie: it commits what it had read, in a generation that has ended, and goes on.
-A process whose member has left or crashed begins again as another member.
+A process whose member has left or crashed begins again as another member. Now and then a member subscribes to other
+topics.
 
 A static process names the same instance id each time, so that it takes over the membership of the process before it.
 It does not leave its group when it ends; an administrator may take it out. When another process takes over while it
@@ -23,6 +24,8 @@ from nemesis.workloads.operations import Pace
 
 LEAVE, CRASH, PAUSE = "leave", "crash", "pause"
 REMOVE, TAKEN_OVER = "remove", "taken-over"
+RESUBSCRIBES: Final = 0.3
+"""Of the times of consuming: the share in which the member subscribes to other topics."""
 ENDS: Final = (LEAVE, CRASH, PAUSE, PAUSE)
 """How a dynamic member's time of consuming ends."""
 STATIC_ENDS: Final = (LEAVE, REMOVE, CRASH, PAUSE, TAKEN_OVER)
@@ -40,6 +43,8 @@ class ProcessSettings(NamedTuple):
     consuming_s: tuple[float, float]
     """How long a member consumes: at least and at most."""
     session_s: float
+    topics: tuple[str, ...]
+    """To which members subscribe at first; later to some of them."""
     permits: Callable[[str, int], bool]
 
 
@@ -50,6 +55,8 @@ class Ending(NamedTuple):
     after_s: float
     pause_s: float
     away_s: float
+    topics: tuple[str, ...] | None
+    """To which the member subscribes in the middle of its time; None: to those of before."""
 
 
 class Incarnation(NamedTuple):
@@ -102,7 +109,10 @@ class GroupProcess:
         """Consume, and pause and come back, until the member ends; return how."""
         while True:
             ending = self._draw_ending()
-            await self._take_steps(member, ending.after_s)
+            await self._take_steps(member, ending.after_s / 2)
+            if ending.topics is not None and self._permits():
+                member.subscribe(ending.topics)
+            await self._take_steps(member, ending.after_s / 2)
             if member.coordinator.is_fenced:
                 return ending._replace(kind=CRASH)
             if ending.kind != PAUSE:
@@ -152,4 +162,12 @@ class GroupProcess:
             after_s=self._rng.uniform(*settings.consuming_s),
             pause_s=settings.session_s * self._rng.uniform(*PAUSED_SESSIONS),
             away_s=self._rng.uniform(*AWAY_S),
+            topics=self._draw_topics(),
         )
+
+    def _draw_topics(self) -> tuple[str, ...] | None:
+        topics = self._settings.topics
+        chosen = set(self._rng.sample(topics, self._rng.randint(1, len(topics))))
+        if self._rng.random() >= RESUBSCRIBES:
+            return None
+        return tuple(topic for topic in topics if topic in chosen)

@@ -16,13 +16,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from itertools import count
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
 from nemesis.workloads.base import WorkloadContext
 from nemesis.workloads.group_members import GroupMember, MemberSettings
 from nemesis.workloads.group_processes import GroupProcess, Incarnation, ProcessSettings
+from nemesis.workloads.kafka.assignors import ASSIGNORS
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
 from nemesis.workloads.partitions import TopicPartition
@@ -40,11 +41,17 @@ class GroupsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     """Processes of each group."""
     static_members: Annotated[int, Meta(ge=0, le=100)] = 1
     """How many of them have an instance id."""
+    assignors: Annotated[tuple[Literal["range", "cooperative-sticky"], ...], Meta(min_length=1)] = (
+        "range",
+        "cooperative-sticky",
+    )
+    """How the groups assign partitions: each group in turn takes the next one."""
     session_timeout_ms: _Milliseconds = 3_000
     """Not below the brokers' ``group.min.session.timeout.ms``."""
     rebalance_timeout_ms: _Milliseconds = 4_000
     heartbeat_interval_ms: _Milliseconds = 500
     commit_interval_ms: _Milliseconds = 500
+    metadata_interval_ms: _Milliseconds = 2_000
     member_interval_ms: _Milliseconds = 100
     """A member's pace."""
     consuming_ms: tuple[_Milliseconds, _Milliseconds] = (4_000, 14_000)
@@ -64,6 +71,7 @@ class Groups(ProduceConsume):
             timeout_s=self._clients.timeout_s,
             heartbeat_interval_s=self._options.heartbeat_interval_ms / 1000,
             commit_interval_s=self._options.commit_interval_ms / 1000,
+            metadata_interval_s=self._options.metadata_interval_ms / 1000,
             operations=self._log,
             reads=self._reads,
             commit_numbers=count(),
@@ -74,6 +82,7 @@ class Groups(ProduceConsume):
             member_interval_ms=self._options.member_interval_ms,
             consuming_s=(least / 1000, most / 1000),
             session_s=self._options.session_timeout_ms / 1000,
+            topics=tuple(self._topics),
             permits=context.permits,
         )
 
@@ -123,6 +132,7 @@ class Groups(ProduceConsume):
             name,
             self._topics,
             instance=instance,
+            assignor=ASSIGNORS[self._options.assignors[group % len(self._options.assignors)]],
             session_timeout_ms=self._options.session_timeout_ms,
             rebalance_timeout_ms=self._options.rebalance_timeout_ms,
             codec=self._context.codec,
@@ -139,8 +149,9 @@ class Groups(ProduceConsume):
 
     @property
     def _topics(self) -> list[str]:
-        """The topics to which all groups subscribe: those that are there from the start."""
-        return [f"orders-{index}" for index in range(self._options.topics)]
+        """The topics to which all groups subscribe; the later ones do not exist at first."""
+        initial = [f"orders-{index}" for index in range(self._options.topics)]
+        return [*initial, *(f"later-{index}" for index in range(self._options.later_topics))]
 
     def _subscribed(self) -> list[TopicPartition]:
         topics = set(self._topics)

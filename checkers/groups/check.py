@@ -2,7 +2,8 @@
 
 * **one-owner-per-generation**: in one generation of a group, a partition belongs to one member. A member counts once a
   commit that it made in that generation, while it owned the partition, was acknowledged. The processes of a static
-  member are one member, though each has another member id; which of them may commit is another promise.
+  member are one member, though each has another member id; which of them may commit is another promise. A member that
+  keeps a partition through a rebalance (KIP-429) is assigned it again, and owns it in the new generation from then on.
   Smallest break: members a and b are both assigned t-0 in generation 1, and a commit of each is acknowledged.
 * **generation-grows**: a member that joins is not answered a generation below one that its coordinator has taken in.
   Smallest break: broker 1 acknowledges a commit of generation 2, and then answers a JoinGroup with generation 1.

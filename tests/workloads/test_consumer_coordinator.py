@@ -64,9 +64,7 @@ class Client(KafkaClient):
     async def refresh_metadata(self, *, timeout_s: float = 1.0) -> bool:
         return True
 
-    async def request(
-        self, node: int, request: Any, timeout_s: float, *, is_answered: bool = True
-    ) -> Any:
+    async def request_coordinator(self, node: int, request: Any, timeout_s: float) -> Any:
         frame = encode_request(request, correlation_id=1, client_id="c")
         decoded = decode_request(frame[SIZE_BYTES:], is_offered=is_offered)
         response = await answered(self._handlers[decoded.api_key](decoded.message))

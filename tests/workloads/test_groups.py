@@ -63,7 +63,8 @@ def test_zombies_are_refused() -> None:
 
 
 def test_a_partition_is_read_from_where_the_group_has_left_off() -> None:
-    polls = [event for event in of_group("poll") if event.process.startswith("member-")]
+    eager = {event.process for event in of_group("join-group") if event.assignor == "range"}
+    polls = [event for event in of_group("poll") if event.process.split(".")[0] in eager]
     committed = {event.offset for event in of_group("commit-offset")}
     first: dict[tuple[str, str | None, int | None], int | None] = {}
     for event in polls:
@@ -98,3 +99,55 @@ def test_a_process_that_was_taken_over_is_fenced_and_static_members_do_not_leave
     left = of_group("leave-group", Kind.INVOKE)
     assert {event.member for event in left if event.instance is not None} <= {None}
     assert all(event.member is not None for event in left if event.instance is None)
+
+
+def test_a_cooperative_member_keeps_partitions_through_a_rebalance() -> None:
+    """It owns them in the generations before and after, reads them while it joins, and gives up what it must."""
+    owned: dict[tuple[str, str | None, int | None], Event] = {}
+    kept, given_up = set(), set()
+    for event in run().simulated.events:
+        key = (event.process, event.topic, event.partition)
+        if event.kind == Kind.ASSIGNED:
+            before = owned.get(key)
+            if before is not None and before.member == event.member:
+                assert (event.generation or 0) > (before.generation or 0)
+                kept.add(event.group)
+            owned[key] = event
+        elif event.kind == Kind.REVOKED:
+            given_up.add((event.group, event.reason))
+            owned.pop(key, None)
+    assert kept == {"group-1"}, "the eager group gives everything up"
+    assert ("group-1", "rebalance") in given_up
+
+
+def test_a_cooperative_member_reads_while_it_joins() -> None:
+    joining: dict[str, int] = {}
+    polled = 0
+    for event in run().simulated.events:
+        if event.f == "join-group":
+            joining[event.process] = event.kind == Kind.INVOKE
+        elif event.f == "poll" and event.kind == Kind.INVOKE and "." in event.process:
+            polled += bool(joining.get(event.process.split(".")[0]))
+    assert polled > 5
+
+
+def test_members_change_their_topics_and_are_assigned_nothing_else() -> None:
+    subscribed: dict[str, list[str]] = {}
+    subscriptions = set()
+    for event in run().simulated.events:
+        if event.f == "join-group" and event.kind == Kind.OK:
+            subscribed[event.process] = event.subscribed or []
+            subscriptions.add(tuple(event.subscribed or []))
+        elif event.kind == Kind.ASSIGNED:
+            assert event.topic in subscribed[event.process]
+    assert len(subscriptions) > 1
+    assert max(map(len, subscriptions)) > 1
+
+
+def test_a_topic_that_is_created_later_is_assigned() -> None:
+    """The leader of the group joins again when its metadata names the partition."""
+    created = next(event for event in of_group("create-topic") if event.topic == "later-0")
+    assigned = [event for event in run().simulated.events if event.kind == Kind.ASSIGNED]
+    later = [event for event in assigned if event.topic == "later-0"]
+    assert {event.group for event in later} == {"group-0", "group-1"}
+    assert min(event.time for event in later) > created.time

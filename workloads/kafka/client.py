@@ -54,6 +54,9 @@ class KafkaClient:
         self._rng = rng
         self._epoch_ms = epoch_ms
         self._connections = Connections(client_id=client_id, source_host=source_host, codec=codec)
+        self._coordinator_connections = Connections(
+            client_id=client_id, source_host=source_host, codec=codec
+        )
 
     async def refresh_metadata(self, *, timeout_s: float = _METADATA_TIMEOUT_S) -> bool:
         """Ask one random broker for all metadata; return whether it answered. Never raises ``KafkaError``."""
@@ -205,6 +208,15 @@ class KafkaClient:
             self.metadata.brokers, node, request, timeout_s, is_answered=is_answered
         )
 
+    async def request_coordinator(self, node: int, request: Any, timeout_s: float) -> Any:
+        """Send one request to a coordinator. Raises ``KafkaError``.
+
+        The connection is its own, as in Kafka's consumers: fetches do not wait behind a JoinGroup.
+        """
+        return await self._coordinator_connections.request(
+            self.metadata.brokers, node, request, timeout_s
+        )
+
     async def ask_any(self, request: Any, timeout_s: float) -> Any:
         """Send one request to one random broker, on a connection of its own. Raises ``KafkaError``."""
         address = self._rng.choice([*self.metadata.brokers.values(), *self._bootstrap])
@@ -216,3 +228,4 @@ class KafkaClient:
 
     def close(self) -> None:
         self._connections.close()
+        self._coordinator_connections.close()

@@ -3,8 +3,13 @@
 Its duties are those of Kafka's: it finds the group's coordinator, joins, has its assignment (and assigns, if the
 coordinator makes it the group's leader), keeps its session alive, commits offsets and reads them, and leaves. The
 caller decides what to do when: each method makes one request, raises ``KafkaError`` if it fails, and notes what the
-failure means for the membership. Like Kafka's client with an eager assignor, a member gives up its partitions before
-it joins again.
+failure means for the membership. With an eager assignor a member gives up its partitions before it joins again. With a
+cooperative one (KIP-429) it keeps them, and claims what its last assignment has given to it, with the generation of
+that assignment: it may have missed the generations behind it. What the next assignment does not contain it gives up,
+and joins again (``rejoin``).
+
+A member joins again, too, when it subscribes to other topics, and when it leads the group and the number of partitions
+has changed since it assigned them.
 
 A static member has an instance id (KIP-345). Its membership outlives its process: the next process of the instance id
 joins without a member id and takes it over, in most cases without a rebalance. The former process is fenced then: it
@@ -25,15 +30,16 @@ from kio.schema.errors import ErrorCode
 
 from nemesis.workloads.kafka import codec as wire_format
 from nemesis.workloads.kafka import group_requests as requests
+from nemesis.workloads.kafka.assignors import RANGE, Assignor
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.codec import Codec
 from nemesis.workloads.kafka.consumer_protocol import (
     ASSIGNMENT,
-    RANGE,
     SUBSCRIPTION,
-    assign_ranges,
+    Subscribed,
     assigned_partitions,
     assignment,
+    subscribed_of,
     subscription,
 )
 from nemesis.workloads.kafka.errors import BrokerError, KafkaError
@@ -70,6 +76,7 @@ class ConsumerCoordinator:
         topics: Sequence[str],
         *,
         instance: str | None = None,
+        assignor: Assignor = RANGE,
         session_timeout_ms: int,
         rebalance_timeout_ms: int,
         codec: Codec = wire_format,
@@ -87,15 +94,26 @@ class ConsumerCoordinator:
         self._group = group
         self.topics = tuple(topics)
         """The topics to which the member subscribes."""
-        self.assignor = RANGE
+        self.assignor = assignor
         """How the member assigns partitions if it leads the group."""
         self._session_timeout_ms = session_timeout_ms
         self._rebalance_timeout_ms = rebalance_timeout_ms
         self._codec = codec
-        self._members: dict[str, tuple[str, ...]] = {}
-        """By member id the topics to which it subscribes, if this member leads the group."""
+        self._claimed: tuple[TopicPartition, ...] = ()
+        self._claimed_since = NO_GENERATION
+        """The generation that has assigned what is claimed."""
+        self._members: dict[str, Subscribed] = {}
+        """By member id what it has stated, if this member leads the group."""
+        self._counts: dict[str, int] = {}
+        """The number of partitions of each subscribed topic when this member assigned them as the group's leader."""
         self._is_assigning = False
         """Whether this member leads the group and has to assign: a static leader that comes back must not."""
+
+    @property
+    def _subscribed(self) -> Subscribed:
+        if not self.assignor.is_cooperative or not self._claimed:
+            return Subscribed(self.topics)
+        return Subscribed(self.topics, self._claimed, self._claimed_since)
 
     @property
     def _membership(self) -> Membership:
@@ -120,7 +138,8 @@ class ConsumerCoordinator:
         self.is_assigned = False
         request = requests.join_request(
             self._membership,
-            self._codec.encode_embedded(subscription(self.topics)),
+            self.assignor.name,
+            self._codec.encode_embedded(subscription(self._subscribed)),
             session_timeout_ms=self._session_timeout_ms,
             rebalance_timeout_ms=self._rebalance_timeout_ms,
         )
@@ -131,7 +150,9 @@ class ConsumerCoordinator:
         self._check(response.error_code)
         self.member_id, self.generation = response.member_id, int(response.generation_id)
         self._members = {
-            member.member_id: self._subscribed_topics(member.metadata)
+            member.member_id: subscribed_of(
+                self._codec.decode_embedded(member.metadata, SUBSCRIPTION), member.group_instance_id
+            )
             for member in response.members
         }
         self._is_assigning = bool(self._members) and not response.skip_assignment
@@ -139,14 +160,35 @@ class ConsumerCoordinator:
 
     async def sync(self, timeout_s: float) -> list[TopicPartition]:
         """Return the member's partitions in this generation; a member that leads the group assigns them before."""
-        assignments = await self._assign() if self._is_assigning else {}
-        request = requests.sync_request(self._membership, assignments)
+        if self._members:
+            await self._client.refresh_metadata()
+            self._counts = self._partition_counts()
+        assignments = self._assign() if self._is_assigning else {}
+        request = requests.sync_request(self._membership, self.assignor.name, assignments)
         allowed_s = timeout_s + self._rebalance_timeout_ms / 1000
         response = await self._answered(request, allowed_s, lambda answer: answer.error_code)
         self.is_assigned = True
-        if not response.assignment:
-            return []
-        return assigned_partitions(self._codec.decode_embedded(response.assignment, ASSIGNMENT))
+        assigned: list[TopicPartition] = []
+        if response.assignment:
+            message = self._codec.decode_embedded(response.assignment, ASSIGNMENT)
+            assigned = assigned_partitions(message)
+        self._claimed, self._claimed_since = tuple(assigned), self.generation
+        return assigned
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Subscribe to these topics from the next generation on; what is claimed of others is given up before."""
+        self.topics = tuple(topics)
+        self._claimed = tuple(tp for tp in self._claimed if tp[0] in self.topics)
+        self.rejoin()
+
+    @property
+    def has_to_assign_again(self) -> bool:
+        """Whether this member leads the group and its metadata names other partitions than it has assigned."""
+        return bool(self._members) and self._partition_counts() != self._counts
+
+    def rejoin(self) -> None:
+        """Join again, though the membership has not ended."""
+        self.is_assigned = False
 
     async def heartbeat(self, timeout_s: float) -> None:
         """Keep the session alive; learn whether the group rebalances."""
@@ -176,23 +218,21 @@ class ConsumerCoordinator:
         response = await self._answered(request, timeout_s, requests.fetch_error)
         return requests.committed_offset(response)
 
-    async def _assign(self) -> dict[str, bytes]:
-        await self._client.refresh_metadata()
+    def _partition_counts(self) -> dict[str, int]:
         topics = self._client.metadata.topics
-        counts = {
+        return {
             topic: len(topics[topic].partitions)
             for subscribed in self._members.values()
-            for topic in subscribed
+            for topic in subscribed.topics
             if topic in topics
         }
-        assigned = assign_ranges(self._members, counts)
+
+    def _assign(self) -> dict[str, bytes]:
+        assigned = self.assignor.assign(self._members, self._counts)
         return {
             member: self._codec.encode_embedded(assignment(partitions))
             for member, partitions in assigned.items()
         }
-
-    def _subscribed_topics(self, metadata: bytes) -> tuple[str, ...]:
-        return tuple(map(str, self._codec.decode_embedded(metadata, SUBSCRIPTION).topics))
 
     async def _answered(
         self, request: Any, timeout_s: float, error_of: Callable[[Any], ErrorCode]
@@ -204,7 +244,7 @@ class ConsumerCoordinator:
     async def _exchange(self, request: Any, timeout_s: float) -> Any:
         node = -1 if self.node is None else self.node
         try:
-            return await self._client.request(node, request, timeout_s)
+            return await self._client.request_coordinator(node, request, timeout_s)
         except KafkaError:
             self.node = None
             raise
@@ -219,10 +259,17 @@ class ConsumerCoordinator:
             self._forget_membership()
             self.is_fenced = error is ErrorCode.fenced_instance_id
         elif error is ErrorCode.illegal_generation:
-            self.generation, self.is_assigned = NO_GENERATION, False
+            self._end_generation()
         elif error is ErrorCode.rebalance_in_progress:
             self.is_assigned = False
         raise BrokerError(error, definite=error in _REFUSED)
 
     def _forget_membership(self) -> None:
-        self.member_id, self.generation, self.is_assigned = NO_MEMBER, NO_GENERATION, False
+        self.member_id = NO_MEMBER
+        self._end_generation()
+
+    def _end_generation(self) -> None:
+        """Other members may own what this one has owned: it claims nothing any longer."""
+        self.generation, self.is_assigned = NO_GENERATION, False
+        self._claimed, self._claimed_since = (), NO_GENERATION
+        self._members = {}

@@ -1,15 +1,15 @@
-"""What the members of a group of consumers tell each other: subscriptions and assignments, and the assignor `range`.
+"""What the members of a group of consumers tell each other: subscriptions and assignments.
 
 The coordinator stores these messages as bytes. Members put them into JoinGroup and SyncGroup requests and take them
 out of the answers; the client's codec turns them into bytes and back.
 
-Source: ConsumerProtocol and RangeAssignor of Kafka 3.9's clients.
+Source: ConsumerProtocol of Kafka 3.9's clients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, cast
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, cast
 
 from kio.schema.consumer_protocol_assignment.v3 import data as assignments
 from kio.schema.consumer_protocol_subscription.v3 import data as subscriptions
@@ -17,32 +17,62 @@ from kio.schema.types import TopicName
 from kio.static.primitive import i32
 
 PROTOCOL_TYPE: Final = "consumer"
-RANGE: Final = "range"
 
 TopicPartition = tuple[str, int]
 SUBSCRIPTION: Final = subscriptions.ConsumerProtocolSubscription
 ASSIGNMENT: Final = assignments.ConsumerProtocolAssignment
 
 
-def subscription(topics: Iterable[str]) -> subscriptions.ConsumerProtocolSubscription:
-    """Return the subscription of a member that owns nothing when it joins."""
-    return SUBSCRIPTION(topics=tuple(topics), owned_partitions=())
+class Subscribed(NamedTuple):
+    """What a member states when it joins."""
+
+    topics: tuple[str, ...]
+    owned: tuple[TopicPartition, ...] = ()
+    """The partitions that it claims, because it has not given them up."""
+    generation: int = -1
+    """The generation that assigned them; −1: it claims nothing."""
+    instance: str | None = None
+    """The instance id of a static member; JoinGroup states it, beside the subscription."""
+
+
+def subscription(subscribed: Subscribed) -> subscriptions.ConsumerProtocolSubscription:
+    """Return the message that states it."""
+    return SUBSCRIPTION(
+        topics=subscribed.topics,
+        owned_partitions=tuple(
+            subscriptions.TopicPartition(
+                topic=cast("TopicName", topic), partitions=cast("tuple[i32, ...]", numbers)
+            )
+            for topic, numbers in _by_topic(subscribed.owned).items()
+        ),
+        generation_id=cast("i32", subscribed.generation),
+    )
+
+
+def subscribed_of(message: Any, instance: str | None) -> Subscribed:
+    """Return what a member has stated."""
+    return Subscribed(
+        tuple(map(str, message.topics)),
+        tuple(
+            (str(topic.topic), int(number))
+            for topic in message.owned_partitions
+            for number in topic.partitions
+        ),
+        int(message.generation_id),
+        instance,
+    )
 
 
 def assignment(
     partitions: Iterable[TopicPartition],
 ) -> assignments.ConsumerProtocolAssignment:
     """Return the message that assigns these partitions to a member."""
-    by_topic: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        by_topic.setdefault(topic, []).append(number)
     return ASSIGNMENT(
         assigned_partitions=tuple(
             assignments.TopicPartition(
-                topic=cast("TopicName", topic),
-                partitions=cast("tuple[i32, ...]", tuple(numbers)),
+                topic=cast("TopicName", topic), partitions=cast("tuple[i32, ...]", numbers)
             )
-            for topic, numbers in by_topic.items()
+            for topic, numbers in _by_topic(partitions).items()
         )
     )
 
@@ -56,22 +86,8 @@ def assigned_partitions(message: Any) -> list[TopicPartition]:
     ]
 
 
-def assign_ranges(
-    topics_of: Mapping[str, Iterable[str]], partition_counts: Mapping[str, int]
-) -> dict[str, list[TopicPartition]]:
-    """Return the partitions of each member: of each topic a range, the first members one more than the last.
-
-    ``topics_of``: by member id the topics to which it subscribes. Topics without a partition count are left out.
-    """
-    assigned: dict[str, list[TopicPartition]] = {member: [] for member in topics_of}
-    for topic, count in sorted(partition_counts.items()):
-        members = sorted(member for member, topics in topics_of.items() if topic in topics)
-        if not members:
-            continue
-        share, rest = divmod(count, len(members))
-        first = 0
-        for index, member in enumerate(members):
-            end = first + share + (index < rest)
-            assigned[member] += [(topic, number) for number in range(first, end)]
-            first = end
-    return assigned
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        by_topic.setdefault(topic, []).append(number)
+    return {topic: tuple(numbers) for topic, numbers in by_topic.items()}

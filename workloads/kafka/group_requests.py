@@ -19,7 +19,7 @@ from kio.schema.sync_group.v5 import request as sync_group
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
-from nemesis.workloads.kafka.consumer_protocol import PROTOCOL_TYPE, RANGE
+from nemesis.workloads.kafka.consumer_protocol import PROTOCOL_TYPE
 from nemesis.workloads.kafka.timeouts import milliseconds
 
 NO_OFFSET: Final = -1
@@ -53,7 +53,12 @@ def find_request(group: str) -> find_coordinator.FindCoordinatorRequest:
 
 
 def join_request(
-    member: Membership, subscription: bytes, *, session_timeout_ms: int, rebalance_timeout_ms: int
+    member: Membership,
+    protocol: str,
+    subscription: bytes,
+    *,
+    session_timeout_ms: int,
+    rebalance_timeout_ms: int,
 ) -> join_group.JoinGroupRequest:
     return join_group.JoinGroupRequest(
         group_id=GroupId(member.group),
@@ -62,11 +67,13 @@ def join_request(
         member_id=member.member_id,
         group_instance_id=member.instance,
         protocol_type=PROTOCOL_TYPE,
-        protocols=(join_group.JoinGroupRequestProtocol(name=RANGE, metadata=subscription),),
+        protocols=(join_group.JoinGroupRequestProtocol(name=protocol, metadata=subscription),),
     )
 
 
-def sync_request(member: Membership, assignments: dict[str, bytes]) -> sync_group.SyncGroupRequest:
+def sync_request(
+    member: Membership, protocol: str, assignments: dict[str, bytes]
+) -> sync_group.SyncGroupRequest:
     """``assignments``: by member id, of all members; empty if the member does not lead the group."""
     return sync_group.SyncGroupRequest(
         group_id=GroupId(member.group),
@@ -74,7 +81,7 @@ def sync_request(member: Membership, assignments: dict[str, bytes]) -> sync_grou
         member_id=member.member_id,
         group_instance_id=member.instance,
         protocol_type=PROTOCOL_TYPE,
-        protocol_name=RANGE,
+        protocol_name=protocol,
         assignments=tuple(
             sync_group.SyncGroupRequestAssignment(member_id=member_id, assignment=data)
             for member_id, data in assignments.items()
