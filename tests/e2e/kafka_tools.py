@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -32,3 +34,17 @@ def run_tool(main_class: str, *arguments: str, stdin: str | None = None, exit_co
     printed = done.stdout + done.stderr
     assert done.returncode == exit_code, printed
     return printed
+
+
+@contextmanager
+def running_tool(main_class: str, *arguments: str, output: Path) -> Iterator[None]:
+    """Run a tool that goes on until it is terminated; what it prints is in the file, errors too."""
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [*_JAVA, main_class, *arguments], stdout=file, stderr=subprocess.STDOUT
+        )
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(TIMEOUT_S)

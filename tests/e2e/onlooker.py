@@ -48,14 +48,14 @@ class Watcher:
         except NoNodeError:
             return None
 
-    def leader(self, topic: str) -> int:
-        return int(self._state(topic)["leader"])
+    def leader(self, topic: str, partition: int = 0) -> int:
+        return int(self._state(topic, partition)["leader"])
 
     def isr(self, topic: str) -> set[int]:
         return set(self._state(topic)["isr"])
 
-    def _state(self, topic: str) -> dict[str, Any]:
-        path = f"/brokers/topics/{topic}/partitions/0/state"
+    def _state(self, topic: str, partition: int = 0) -> dict[str, Any]:
+        path = f"/brokers/topics/{topic}/partitions/{partition}/state"
         state: dict[str, Any] = json.loads(self._get(path)[0])
         return state
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import re
 import shutil
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from nemesis.reference.coordinator.group.group_partitions import partition_for
-from tests.e2e.kafka_tools import needs_kafka_tools, run_tool
+from tests.e2e.kafka_tools import needs_kafka_tools, run_tool, running_tool
 from tests.e2e.local_cluster import LocalCluster, running
 
 MISSING = "a client of the dev extra is missing: run .ci/install --tests"
@@ -52,11 +54,16 @@ def topic(cluster: LocalCluster, request: pytest.FixtureRequest) -> str:
     name = str(request.node.name).replace("[", "-").replace("]", "")[-60:]
     created = cluster.admin.create_topics([NewTopic(name, PARTITIONS, 3)])[name]
     created.result(WITHIN_S)
-    producer = Producer(cluster.client | {"acks": "all"})
-    for number in range(RECORDS):
-        producer.produce(name, str(number).encode(), partition=number % PARTITIONS)
-    assert producer.flush(WITHIN_S) == 0
+    produce(cluster, name, range(RECORDS))
     return name
+
+
+def produce(cluster: LocalCluster, topic: str, numbers: Iterable[int]) -> None:
+    """Write these numbers, to each partition in turn."""
+    producer = Producer(cluster.client | {"acks": "all"})
+    for number in numbers:
+        producer.produce(topic, str(number).encode(), partition=number % PARTITIONS)
+    assert producer.flush(WITHIN_S) == 0
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -197,21 +204,55 @@ def _commits(consumer: Consumer) -> bool:
     return True
 
 
-@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
-def test_a_group_of_kcat_reads_everything_once(cluster: LocalCluster, topic: str) -> None:
+@dataclass(frozen=True)
+class Kcat:
+    """What a kcat has printed so far."""
+
+    values_file: Path
+    messages_file: Path
+
+    def values(self) -> list[int]:
+        return sorted(map(int, self.values_file.read_text().split()))
+
+    def assigned(self) -> int:
+        """Return how many partitions its last rebalance has given it."""
+        lines = [
+            line for line in self.messages_file.read_text().splitlines() if "assigned:" in line
+        ]
+        return lines[-1].partition("assigned:")[2].count("[") if lines else 0
+
+
+@contextlib.contextmanager
+def kcat(cluster: LocalCluster, group: str, topic: str, directory: Path) -> Iterator[Kcat]:
+    directory.mkdir()
     command = ["kcat", "-b", cluster.bootstrap, "-X", "auto.offset.reset=earliest", "-f", "%s\n"]
-    command += ["-u", "-G", topic, topic]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        lines = [process.stdout.readline().strip() for _ in range(RECORDS)]
-        assert sorted(map(int, lines)) == list(range(RECORDS))
-    finally:
-        process.terminate()
-        _, errors = process.communicate(timeout=WITHIN_S)
-    assert "rebalanced" in errors
+    command += ["-u", "-G", group, topic]
+    printed = Kcat(directory / "values", directory / "messages")
+    with printed.values_file.open("wb") as values, printed.messages_file.open("wb") as messages:
+        process = subprocess.Popen(command, stdout=values, stderr=messages)
+        try:
+            yield printed
+        finally:
+            process.terminate()
+            process.wait(WITHIN_S)
+
+
+@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
+def test_a_group_of_kcat_reads_everything_once(
+    cluster: LocalCluster, topic: str, tmp_path: Path
+) -> None:
+    with kcat(cluster, topic, topic, tmp_path / "first") as first:
+        until(lambda: first.values() == list(range(RECORDS)))
+        assert first.assigned() == PARTITIONS
+        with kcat(cluster, topic, topic, tmp_path / "second") as second:
+            until(lambda: (first.assigned(), second.assigned()) == (2, 2))
+            produce(cluster, topic, range(RECORDS, 2 * RECORDS))
+            until(lambda: bool(second.values()))
+            both = list(range(2 * RECORDS))
+            until(lambda: sorted(first.values() + second.values()) == both)
+        until(lambda: first.assigned() == PARTITIONS)
     with confluent(cluster, topic, topic) as consumer:
-        until(lambda: committed(consumer, topic) == [RECORDS // PARTITIONS] * PARTITIONS)
+        until(lambda: committed(consumer, topic) == [2 * RECORDS // PARTITIONS] * PARTITIONS)
 
 
 def test_consumers_of_kafka_python_share_the_partitions(cluster: LocalCluster, topic: str) -> None:
@@ -272,6 +313,78 @@ def test_a_consumer_of_aiokafka_goes_on_where_another_ended(
     first = asyncio.run(read_some(RECORDS // 2))
     second = asyncio.run(read_some(RECORDS - RECORDS // 2))
     assert sorted(first + second) == list(range(RECORDS))
+
+
+def test_consumers_of_aiokafka_share_the_partitions(cluster: LocalCluster, topic: str) -> None:
+    async def consumer() -> Any:
+        started = aiokafka.AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=cluster.bootstrap,
+            group_id=topic,
+            auto_offset_reset="earliest",
+            heartbeat_interval_ms=500,
+            session_timeout_ms=6000,
+        )
+        await started.start()
+        return started
+
+    async def owning(count: int, *consumers: Any) -> None:
+        async with asyncio.timeout(WITHIN_S):
+            while [len(item.assignment()) for item in consumers] != [count] * len(consumers):
+                await asyncio.gather(*(item.getmany(timeout_ms=100) for item in consumers))
+
+    async def scenario() -> None:
+        first = await consumer()
+        try:
+            await owning(PARTITIONS, first)
+            second = await consumer()
+            try:
+                await owning(PARTITIONS // 2, first, second)
+                assert not first.assignment() & second.assignment()
+            finally:
+                await second.stop()
+            await owning(PARTITIONS, first)
+        finally:
+            await first.stop()
+
+    asyncio.run(scenario())
+
+
+@needs_kafka_tools
+def test_kafkas_consumers_share_the_partitions(
+    cluster: LocalCluster, topic: str, tmp_path: Path
+) -> None:
+    """kafka-verifiable-consumer and kafka-console-consumer, in one group."""
+    events, values = tmp_path / "events", tmp_path / "values"
+    group = ["--bootstrap-server", cluster.bootstrap, "--topic", topic]
+
+    def verified(name: str) -> list[Any]:
+        lines = [line for line in events.read_text().splitlines() if line.startswith("{")]
+        return [event for event in map(json.loads, lines) if event["name"] == name]
+
+    def assigned() -> int:
+        return len((verified("partitions_assigned") or [{"partitions": ()}])[-1]["partitions"])
+
+    def consumed() -> int:
+        return sum(event["count"] for event in verified("records_consumed"))
+
+    verifiable = ["org.apache.kafka.tools.VerifiableConsumer", *group, "--group-id", topic]
+    console = ["org.apache.kafka.tools.consumer.ConsoleConsumer", *group, "--group", topic]
+    with running_tool(*verifiable, "--reset-policy", "earliest", output=events):
+        until(lambda: consumed() == RECORDS)
+        assert assigned() == PARTITIONS
+        with running_tool(*console, output=values):
+            until(lambda: assigned() == PARTITIONS // 2)
+            produce(cluster, topic, range(PARTITIONS))
+            until(lambda: consumed() == RECORDS + PARTITIONS // 2)
+        until(lambda: assigned() == PARTITIONS)
+        printed = [line for line in values.read_text().splitlines() if line.isdecimal()]
+        assert len(printed) == PARTITIONS // 2
+    assert verified("shutdown_complete")
+    assert all(event["success"] for event in verified("offsets_committed"))
+    with confluent(cluster, topic, topic) as consumer:
+        expected = RECORDS // PARTITIONS + 1
+        until(lambda: committed(consumer, topic) == [expected] * PARTITIONS)
 
 
 @needs_kafka_tools
