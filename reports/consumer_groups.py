@@ -32,6 +32,8 @@ WIDTH: Final = 1_000
 """The right end of the time axis."""
 SHORTEST: Final = 1.0
 """What is shorter is drawn with this width."""
+MAX_GROUPS: Final = 20
+"""Those with the most generations are drawn."""
 MAX_PARTITIONS: Final = 40
 """Of one group: those with the most owners are drawn."""
 SHADES: Final = 8
@@ -78,6 +80,8 @@ class GroupsPanel:
     bands: tuple[Bar, ...]
     """Faults, behind every lane."""
     ticks: tuple[tuple[float, str], ...]
+    left_out: int
+    """Groups that are not drawn."""
 
 
 def groups_panel(info: RunInfo, history: History, run: RunSeries) -> GroupsPanel | None:
@@ -87,7 +91,8 @@ def groups_panel(info: RunInfo, history: History, run: RunSeries) -> GroupsPanel
     rows = Segment.starting_at(history.table((*ALWAYS, *COLUMNS)), 0)
     known = groups(rows.only(_KINDS).events())
     axis = _Axis(run.origin_ns, run.duration_s)
-    drawn = {name: group for name, group in sorted(known.items()) if group.ok(JOIN)}
+    joined = {name: group for name, group in known.items() if group.ok(JOIN)}
+    drawn = dict(sorted(sorted(joined.items(), key=_by_joins)[:MAX_GROUPS]))
     if not drawn:
         return None
     owners = sorted(
@@ -98,10 +103,16 @@ def groups_panel(info: RunInfo, history: History, run: RunSeries) -> GroupsPanel
     shades = {process: number % SHADES for number, process in enumerate(processes)}
     return GroupsPanel(
         tuple(_group(name, group, axis, shades) for name, group in drawn.items()),
-        tuple(shades.items()),
+        tuple(sorted(shades.items())),
         tuple(_faults(run, axis)),
         _ticks(run.duration_s),
+        len(joined) - len(drawn),
     )
+
+
+def _by_joins(named: tuple[str, Group]) -> int:
+    """For sorting: the group of the most generations first."""
+    return -len({join.generation for join in named[1].ok(JOIN)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +139,23 @@ def _group(name: str, group: Group, axis: _Axis, shades: dict[str, int]) -> Grou
     births = _births(group)
     busiest = sorted(owners, key=lambda partition: -len(owners[partition]))[:MAX_PARTITIONS]
     lanes = [
-        Lane("generations", tuple(_generations(rebalances, axis))),
-        Lane("rebalances", tuple(item.bar(axis) for item in rebalances)),
+        _lane("generations", _generations(rebalances, axis)),
+        _lane("rebalances", (item.bar(axis) for item in rebalances)),
     ]
     lanes += [
-        Lane(partition, tuple(_owned(item, axis, shades, births) for item in owners[partition]))
+        _lane(partition, (_owned(item, axis, shades, births) for item in owners[partition]))
         for partition in sorted(busiest)
     ]
     return GroupPanel(name, _summary(rebalances), tuple(lanes), len(owners) - len(busiest))
+
+
+def _lane(name: str, bars: Iterable[Bar]) -> Lane:
+    """Leave out the short bars that would lie on each other: a lane has at most ``WIDTH`` of them."""
+    kept: list[Bar] = []
+    for bar in sorted(bars, key=lambda bar: bar.left):
+        if not kept or bar.width > SHORTEST or bar.left >= kept[-1].left + SHORTEST:
+            kept.append(bar)
+    return Lane(name, tuple(kept))
 
 
 # Rebalances

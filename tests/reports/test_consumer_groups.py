@@ -15,7 +15,7 @@ from nemesis.history.ingest import ingest
 from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory
 from nemesis.reports import series, write
-from nemesis.reports.consumer_groups import GroupsPanel, groups_panel
+from nemesis.reports.consumer_groups import SHORTEST, GroupsPanel, groups_panel
 from tests.reports import story
 from tests.reports.pages import Page
 
@@ -97,6 +97,27 @@ def test_a_crashed_member_owns_until_its_process_joins_again(run: RunDirectory) 
         shades["member-a"],
     ]
     assert shades["member-a"] != shades["member-b"]
+
+
+def test_short_bars_that_would_lie_on_each_other_are_left_out(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path, story.info(config=WORKLOAD))
+    steps = SECOND // 1_000
+    moves = [
+        event
+        for number in range(400)
+        for event in (
+            owned((10 * number + 1) * steps, 1),
+            owned((10 * number + 2) * steps, 1, kind="revoked"),
+        )
+    ]
+    last = Event(time=20 * SECOND, process="nemesis", kind="phase", seq=1, phase="end")
+    lines = [msgspec.json.encode(event) for event in (*events(), *moves, last)]
+    run.raw_file("clients").write_bytes(b"\n".join(lines) + b"\n")
+    ingest(run)
+    (group,) = panel(run).groups
+    # A bar is at least 20 ms wide here, and one began every 10 ms for 4 s.
+    short = [bar for bar in group.lanes[2].bars if bar.width == SHORTEST]
+    assert 190 <= len(short) <= 210
 
 
 def test_the_page_draws_the_groups_of_a_run_with_groups(run: RunDirectory) -> None:
