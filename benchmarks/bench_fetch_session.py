@@ -22,6 +22,7 @@ from rich.table import Table
 
 from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.log.log_manager import LogManager
 from nemesis.reference.model import (
     Broker,
@@ -42,7 +43,6 @@ from nemesis.reference.protocol.schema import response_class
 from nemesis.reference.server.alter_partition_manager import DefaultAlterPartitionManager
 from nemesis.reference.server.apis.fetch import FetchApis
 from nemesis.reference.server.fetch_manager import FetchManager
-from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.replica_manager import ReplicaManager
 from nemesis.reference.trace import NullTracer

@@ -14,6 +14,7 @@ Open ``server/kafka_server.py`` first: it builds every component and hands it wh
 * ``adapters``    the world: real disk, ZooKeeper through kazoo
 * ``ports``       what a broker wants of the world; ``trace`` what it tells about itself
 * ``delayed_operations``   answers that wait: Kafka's purgatory
+* ``kafka_scheduler``   work that comes in time; the controller has a scheduler of its own, as in Kafka
 * ``exception_trace``   unforeseen exceptions as events of the trace
 * ``kafka_config``, ``kafka_log_config``, ``kafka_group_config``, ``listeners``   a broker's settings
 * ``model``       values that all parts share

@@ -30,7 +30,7 @@ MUTANT = Mutant(
     summary="a leader looks at its followers every replica.lag.time.max.ms, not every half of it",
     replacements=(
         Replacement(
-            "nemesis.reference.server.kafka_scheduler",
+            "nemesis.reference.kafka_scheduler",
             "KafkaScheduler.schedule",
             _looks_half_as_often,
         ),

@@ -5,29 +5,32 @@ every ``leader.imbalance.check.interval.seconds``, each broker is looked at: whe
 ``leader.imbalance.per.broker.percentage`` of the partitions that prefer it are led by others, they are elected for, as
 far as it is alive and in their ISR. Nothing is moved while a partition is being reassigned.
 
-The task only queues an event; a new one is scheduled when that has been processed. Source:
-kafka.controller.KafkaController (checkAndTriggerAutoLeaderRebalance).
+``auto-leader-rebalance-task`` only queues an event; the next one is scheduled when that has been processed. It is a job
+of the controller's own KafkaScheduler, which ends with the term. Source: kafka.controller.KafkaController
+(scheduleAutoLeaderRebalanceTask, checkAndTriggerAutoLeaderRebalance).
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from nemesis.reference.controller.controller_context import ControllerContext
 from nemesis.reference.controller.controller_events import AutoPreferredReplicaLeaderElection, Event
 from nemesis.reference.controller.replica_leader_elections import ReplicaLeaderElections
 from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.model import TopicPartition
 
 _logger = logging.getLogger(__name__)
 
+AUTO_LEADER_REBALANCE_TASK: Final = "auto-leader-rebalance-task"
 INITIAL_DELAY_S = 5
 
 
 class AutoLeaderRebalance:
-    """Runs in the event task, but for the timer."""
+    """Runs in the event task, except for the job, which is one at most."""
 
     def __init__(
         self,
@@ -35,25 +38,27 @@ class AutoLeaderRebalance:
         context: ControllerContext,
         *,
         elections: ReplicaLeaderElections,
+        scheduler: KafkaScheduler,
         put: Callable[[Event], None],
     ) -> None:
+        """``scheduler`` is shut down with this task."""
         self._is_enabled = config.auto_leader_rebalance_enable
         self._interval_s = config.leader_imbalance_check_interval_seconds
         self._allowed_ratio = config.leader_imbalance_per_broker_percentage / 100
         self._context = context
         self._elections = elections
         self._put = put
-        self._timer: asyncio.TimerHandle | None = None
+        self._scheduler = scheduler
+        self._is_scheduled = False
 
     def startup(self) -> None:
         """Schedule the first look of a term."""
         if self._is_enabled:
             self._schedule(INITIAL_DELAY_S)
 
-    def shutdown(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    async def shutdown(self) -> None:
+        self._is_scheduled = False
+        await self._scheduler.shutdown()
 
     async def process(self) -> None:
         """Look, elect, and schedule the next look."""
@@ -66,10 +71,15 @@ class AutoLeaderRebalance:
                 self._schedule(self._interval_s)
 
     def _schedule(self, delay_s: float) -> None:
-        self.shutdown()
-        self._timer = asyncio.get_running_loop().call_later(
-            delay_s, self._put, AutoPreferredReplicaLeaderElection()
-        )
+        if (
+            not self._is_scheduled
+        ):  # an event of an earlier term must not begin a second sequence of looks
+            self._is_scheduled = True
+            self._scheduler.schedule_once(AUTO_LEADER_REBALANCE_TASK, self._look, delay_s=delay_s)
+
+    def _look(self) -> None:
+        self._is_scheduled = False
+        self._put(AutoPreferredReplicaLeaderElection())
 
     def _imbalanced(self) -> dict[int, list[TopicPartition]]:
         """By preferred replica, the partitions that it may take over, where its share of others' is too large."""

@@ -62,6 +62,7 @@ from nemesis.reference.controller.replica_state_machine import ReplicaStateMachi
 from nemesis.reference.controller.topic_changes import TopicChanges
 from nemesis.reference.controller.topic_deletion_manager import TopicDeletionManager
 from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.trace import Tracer
 from nemesis.reference.zk import zk_data
 from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
@@ -183,7 +184,11 @@ class ControllerComponents:
             put=put,
         )
         self._auto_leader_rebalance = AutoLeaderRebalance(
-            config, self.context, elections=self._replica_leader_elections, put=put
+            config,
+            self.context,
+            elections=self._replica_leader_elections,
+            scheduler=KafkaScheduler(),
+            put=put,
         )
         self._producer_id_allocations = ProducerIdAllocations(self.context, zk_client.producer_ids)
         self._controlled_shutdowns = ControlledShutdowns(
@@ -268,7 +273,7 @@ class ControllerComponents:
 
     async def on_controller_resignation(self) -> None:
         """End the term: nothing is sent or written in it any more. Harmless without one."""
-        self._auto_leader_rebalance.shutdown()
+        await self._auto_leader_rebalance.shutdown()
         self._unregister_handlers()
         self.context.reset()
         self.request_batch.clear()

@@ -1,6 +1,6 @@
 """The broker as a server: open ``kafka_server`` first, then ``kafka_apis`` and ``replica_manager``.
 
-* ``kafka_server``, ``kafka_scheduler``   start, stop, what runs now and then; ``controlled_shutdown`` the way out
+* ``kafka_server``   start, stop; ``controlled_shutdown`` the way out
 * ``broker_metadata_checkpoint``, ``broker_id_generation``   who this broker is
 * ``kafka_apis``, ``connection``; package ``apis``   which request goes where, and what it is answered
 * ``replica_manager``   the hosted partitions and the control requests; its parts are ``hosted_partitions``,

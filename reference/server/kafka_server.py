@@ -19,6 +19,7 @@ from nemesis.reference.controller.kafka_controller import KafkaController
 from nemesis.reference.coordinator.group.group_coordinator import GroupCoordinator
 from nemesis.reference.coordinator.group.group_metadata_manager import GroupMetadataManager
 from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.log.log_config import log_config_of
 from nemesis.reference.log.log_manager import LogManager
@@ -70,7 +71,6 @@ from nemesis.reference.server.dynamic_broker_config import DynamicBrokerConfig
 from nemesis.reference.server.fetch_manager import FetchManager
 from nemesis.reference.server.kafka_apis import KafkaApis
 from nemesis.reference.server.kafka_request_handler import KafkaRequestHandlerPool
-from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.replica_manager import ReplicaManager
 from nemesis.reference.server.zk_admin_manager import ZkAdminManager

@@ -25,6 +25,7 @@ from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.cluster.local_replica import trace_log_loaded
 from nemesis.reference.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.log.errors import KafkaStorageError, LogError
 from nemesis.reference.log.log_directory import can_be_future
 from nemesis.reference.log.log_manager import LogManager
@@ -45,7 +46,6 @@ from nemesis.reference.server.control_traces import (
 )
 from nemesis.reference.server.coordinator_roles import RoleListener
 from nemesis.reference.server.hosted_partitions import HostedPartitions
-from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.offset_lookups import OffsetLookups
 from nemesis.reference.server.record_appends import RecordAppends

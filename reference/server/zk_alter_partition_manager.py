@@ -18,8 +18,8 @@ from kio.schema.errors import ErrorCode
 
 from nemesis.reference.cluster.partition_state import AlterPartitionCallback, AlterPartitionItem
 from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.model import LeaderAndIsr, TopicPartition
-from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.zk.errors import ClientClosedError, ZooKeeperError
 from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 

@@ -17,8 +17,8 @@ from nemesis.reference.controller.controller_event_manager import (
     ControllerEventManager,
 )
 from nemesis.reference.exception_trace import described, traced_exceptions
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.log.errors import KafkaStorageError
-from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.server.kafka_server import STARTUP_ERRORS
 
 
@@ -76,7 +76,7 @@ def traced(scene: Callable[[], Any], *, is_own: bool = True) -> list[str]:
 
 def test_a_scheduled_job_that_fails_is_traced_with_the_function_that_failed() -> None:
     assert traced(_scheduled_job_fails) == [
-        "KeyError: 7 in server.kafka_scheduler: _run_once",
+        "KeyError: 7 in kafka_scheduler: _run_once",
     ]
 
 

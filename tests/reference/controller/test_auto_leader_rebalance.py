@@ -8,6 +8,7 @@ from nemesis.reference.controller.auto_leader_rebalance import AutoLeaderRebalan
 from nemesis.reference.controller.controller_context import ControllerContext
 from nemesis.reference.controller.controller_events import AutoPreferredReplicaLeaderElection, Event
 from nemesis.reference.controller.replica_leader_elections import ReplicaLeaderElections
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.zk.fenced_writes import ControllerFence
 from tests.reference.controller.cluster import config
 from tests.reference.controller.state_machines import Machines
@@ -39,6 +40,7 @@ class Balance:
             ),
             self.context,
             elections=elections,
+            scheduler=KafkaScheduler(),
             put=self._put,
         )
 
@@ -55,6 +57,23 @@ def test_the_first_look_comes_soon_and_the_others_at_the_interval() -> None:
         await balance.task.process()
         await asyncio.sleep(1000)
         assert balance.queued == [5, 150]  # Not again before the event was processed.
+        await balance.task.shutdown()
+
+    run(test())
+
+
+def test_the_job_has_kafkas_name_and_is_one_at_most() -> None:
+    """An event of an earlier term may be processed in the next one, while its first look is scheduled."""
+
+    async def test() -> None:
+        balance = Balance()
+        balance.task.startup()
+        await balance.task.process()
+        jobs = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        assert [job.get_name() for job in jobs] == ["auto-leader-rebalance-task"]
+        await asyncio.sleep(1000)
+        assert balance.queued == [5]
+        await balance.task.shutdown()
 
     run(test())
 
@@ -73,7 +92,7 @@ def test_a_controller_that_resigned_looks_no_more() -> None:
     async def test() -> None:
         balance = Balance()
         balance.task.startup()
-        balance.task.shutdown()
+        await balance.task.shutdown()
         balance.context.reset()
         await balance.task.process()
         await asyncio.sleep(1000)

@@ -113,3 +113,48 @@ def test_what_is_not_stored_does_not_replace_the_former_member(tmp_path: Path) -
         assert node.heartbeat(first, INSTANCE) is ErrorCode.none
 
     on_group_node(tmp_path, scenario)
+
+
+def test_a_static_member_that_comes_back_while_others_are_assigned_is_one_member(
+    tmp_path: Path,
+) -> None:
+    """KAFKA-8500: its member id is another one in every state of the group, and the group does not wait for the old."""
+
+    async def scenario(node: GroupNode) -> None:
+        await node.lead()
+        dynamic = await node.join()
+        await node.sync(dynamic)
+        joining = node.join(group_instance_id=INSTANCE)
+        dynamic = await node.join(dynamic.member_id)
+        first = await joining
+        assert node.group.state is GroupState.COMPLETING_REBALANCE
+        waiting = node.sync(first, group_instance_id=INSTANCE)
+        again = node.join(group_instance_id=INSTANCE)
+        assert waiting.result().error is ErrorCode.fenced_instance_id
+        dynamic = await node.join(dynamic.member_id)
+        second = await again
+        assert second.generation_id == dynamic.generation_id == first.generation_id + 1
+        assert set(node.group.members) == {dynamic.member_id, second.member_id}
+        assert node.group.static_members == {INSTANCE: second.member_id}
+
+    on_group_node(tmp_path, scenario)
+
+
+def test_the_next_coordinator_knows_a_static_member_under_its_latest_member_id(
+    tmp_path: Path,
+) -> None:
+    """KAFKA-10284: the member id that a static member has in a stable group is stored, with its assignment."""
+
+    async def scenario(node: GroupNode) -> None:
+        await node.lead()
+        (first,) = await node.stable(group_instance_id=INSTANCE)
+        back = await node.join(group_instance_id=INSTANCE)
+        assert node.give_role(2, 1) is ErrorCode.none
+        assert node.heartbeat(back, INSTANCE) is ErrorCode.not_coordinator
+        await node.lead(2)
+        assert node.heartbeat(first, INSTANCE) is ErrorCode.fenced_instance_id
+        assert node.heartbeat(back, INSTANCE) is ErrorCode.none
+        assert node.group.members[back.member_id].assignment == b"0"
+        assert node.group.generation_id == back.generation_id
+
+    on_group_node(tmp_path, scenario)

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.model import (
     LEADER_DURING_DELETE,
     Broker,
@@ -24,7 +25,6 @@ from nemesis.reference.model import (
     UpdateMetadataPartitionState,
 )
 from nemesis.reference.server.alter_partition_manager import DefaultAlterPartitionManager
-from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.replica_manager import ReplicaManager
 from tests.reference.cluster.hosting import TOPIC_ID, TP, Trace, config, log_manager

@@ -25,6 +25,7 @@ from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i32Timedelta
 
 from nemesis.reference import model
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.model import (
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
@@ -44,7 +45,6 @@ from nemesis.reference.protocol.schema import response_class
 from nemesis.reference.server.alter_partition_manager import DefaultAlterPartitionManager
 from nemesis.reference.server.apis.fetch import FetchApis
 from nemesis.reference.server.fetch_manager import FetchManager
-from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.replica_manager import ReplicaManager
 from nemesis.reference.trace import Kind

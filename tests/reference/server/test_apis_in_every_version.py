@@ -16,6 +16,7 @@ from kio.schema.errors import ErrorCode
 
 from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.log.log_manager import LogManager
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.network.errors import CloseConnectionError
@@ -30,7 +31,6 @@ from nemesis.reference.server.apis.produce import ProduceApis
 from nemesis.reference.server.apis.records import RecordApis
 from nemesis.reference.server.connection import connection_factory
 from nemesis.reference.server.fetch_manager import FetchManager
-from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.replica_manager import ReplicaManager
 from nemesis.reference.trace import NullTracer

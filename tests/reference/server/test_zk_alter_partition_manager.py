@@ -13,8 +13,8 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from nemesis.reference.cluster.partition_state import AlterPartitionItem
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.model import LeaderAndIsr, LeaderRecoveryState, TopicPartition
-from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.server.zk_alter_partition_manager import ZkAlterPartitionManager
 from nemesis.reference.zk.errors import OperationFailedError, SessionExpiredError
 from nemesis.reference.zk.kafka_zk_client import KafkaZkClient

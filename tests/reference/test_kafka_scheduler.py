@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from nemesis.reference.server.kafka_scheduler import KafkaScheduler
+from nemesis.reference.kafka_scheduler import KafkaScheduler
 from tests.reference.virtual_time import run
 
 
