@@ -12,11 +12,11 @@ from statistics import median
 from typing import Final
 
 from nemesis.checkers.framework.segment import ALWAYS, Segment
-from nemesis.checkers.groups.check import WORKLOADS
 from nemesis.checkers.groups.group_operations import (
     COLUMNS,
     JOIN,
     SYNC,
+    WORKLOADS,
     Group,
     Operation,
     Ownership,

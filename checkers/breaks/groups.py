@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from nemesis.checkers.breaks.events import TP, become_leader, history
 from nemesis.history.events import Event
 
@@ -80,6 +82,11 @@ def settled(*parts: Event | list[Event]) -> tuple[Event, ...]:
     return history(synced(*parts), *parts)
 
 
+def static(events: list[Event]) -> list[Event]:
+    """The same events of processes of one static member."""
+    return [msgspec.structs.replace(event, instance="i") for event in events]
+
+
 def loaded(time: int, node: int) -> Event:
     """A broker begins to lead a partition of committed offsets, and loads its groups."""
     offsets = {"topic": "__consumer_offsets", "topic_id": "offsets", "partition": 0}
@@ -110,6 +117,13 @@ FENCED_MEMBER: Final = (
     settled(commit(1, 1, 2, 5), request(3, "sync-group", 1, 1, member="b")),
     settled(loaded(0, 1), commit(1, 1, 2, 5), request(3, "heartbeat", 1, 1, member="b")),
     history(loaded(0, 1), request(1, "leave-group", 1, 1), commit(3, 1, 1, 5)),
+    history(
+        static(request(0, "join-group", 1, 1, count=0)),
+        static(request(2, "join-group", 1, 1, count=0, member="b")),
+        static(request(4, "sync-group", 1, 1, member="b")),
+        static(commit(6, 1, 1, 5, member="b")),
+        static(commit(8, 1, 1, 6)),
+    ),
 )
 OFFSETS_READ_AS_COMMITTED: Final = (
     history(fetched(1, 1, 5)),

@@ -24,6 +24,8 @@ def generation_grows(case: Case) -> str:  # noqa: ARG001
 def fenced_member(case: Case) -> str:
     if any(event.f == "leave-group" for event in case.events):
         return "The broker has taken the member out of the group and has not loaded the group again since."
+    if any(event.instance is not None for event in case.events):
+        return "The process that has taken over got its assignment, so the log has its member id, not the former one."
     return f"{_KNOWN} It has to refuse members of an earlier generation: another member may own the partition."
 
 
@@ -34,3 +36,10 @@ def offsets_read_as_committed(case: Case) -> str:
     if not commits:
         return "What is read as committed has to be what some member committed."
     return f"{_KNOWN} A later answer of the broker must not be older."
+
+
+def group_progress(case: Case) -> str:  # noqa: ARG001
+    return (
+        "A member begins at the committed offset and commits what it has processed, so the commit is not beyond what "
+        "the group has read. The group never gets the records between."
+    )

@@ -9,9 +9,12 @@
   Smallest break: broker 1 acknowledges a commit of generation 2, and then answers a JoinGroup with generation 1.
 * **fenced-member**: once a commit of a generation is acknowledged, no commit of an earlier generation that is sent
   afterwards is acknowledged by any broker; and no heartbeat and no SyncGroup of an earlier generation is accepted by a
-  broker that has taken the later one in. A broker that has let a member go accepts no request of that member id.
+  broker that has taken the later one in. A broker that has let a member go accepts no request of that member id. Once
+  another process has taken over a static member and has a settled commit acknowledged, no commit of the process before
+  it is.
   Smallest breaks: a commit of generation 2 is acknowledged, then one of generation 1; the same with a SyncGroup or a
-  heartbeat of generation 1, if both have the same broker; a member leaves, and its commit is acknowledged.
+  heartbeat of generation 1, if both have the same broker; a member leaves, and its commit is acknowledged; a
+  static member is taken over, and commits of both processes are acknowledged, that of the former one last.
 * **offsets-read-as-committed**: an offset that is read (a) was committed: it is the offset and leader epoch of a commit
   of that group and partition that had been sent and not refused; (b) is not older than what its coordinator has
   taken in: no acknowledged commit that the broker had was sent after the commit that is read had been acknowledged.
@@ -64,6 +67,7 @@ from nemesis.checkers.groups.acknowledged import Acknowledged
 from nemesis.checkers.groups.committed import misread
 from nemesis.checkers.groups.fencing import (
     accepted_after_leaving,
+    accepted_after_takeover,
     accepted_late,
     fallen_generations,
 )
@@ -75,6 +79,7 @@ from nemesis.checkers.groups.group_operations import (
     HEARTBEAT,
     JOIN,
     SYNC,
+    WORKLOADS,
     Group,
     groups,
 )
@@ -89,8 +94,6 @@ from nemesis.history.vocabulary.harness import UNCLEAN_ELECTIONS
 _LOSSES: Final = frozenset({Kind.FAULT_INVOKE, Kind.BROKER_STARTED, Kind.BROKER_PROPERTY})
 _OFFSETS: Final = f"{OFFSETS_TOPIC}-"
 """How partitions are called in which coordinators keep groups."""
-WORKLOADS: Final = frozenset({"groups"})
-"""The workloads in which groups are used."""
 
 
 class Groups(Administered):
@@ -175,6 +178,7 @@ def _members(known: list[tuple[str, Group]], loads: Loads) -> Result:
         for part in (
             accepted_late(name, key, group, Acknowledged(group), loads),
             accepted_after_leaving(name, key, group, loads),
+            accepted_after_takeover(name, key, group),
         )
     )
     return conclude(

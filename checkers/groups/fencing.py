@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import permutations
 
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding
@@ -66,6 +68,44 @@ def accepted_after_leaving(name: str, key: str, group: Group, loads: Loads) -> I
                 f"{key}, after that member had left."
             )
             yield _finding(name, key, sentence, leave, request)
+
+
+def accepted_after_takeover(name: str, key: str, group: Group) -> Iterator[Finding]:
+    """Find commits of static members that were acknowledged although another process had taken over before."""
+    for former, latter in _takeovers(group):
+        proof = min(_commits(group, latter, is_settled=True), key=_ended, default=None)
+        for commit in _commits(group, former, is_settled=False):
+            if proof is not None and commit.began > proof.ended:
+                sentence = (
+                    f"Broker {commit.event.node} accepted a {commit.event.f} of {former.event.member} in {key}, after "
+                    f"{latter.event.member} had taken over {former.event.instance}."
+                )
+                yield _finding(name, key, sentence, proof, commit)
+
+
+def _takeovers(group: Group) -> Iterator[tuple[Operation, Operation]]:
+    """Return the first joins of two members of one instance, if the latter joined after the former for certain."""
+    first: dict[str | None, dict[str | None, Operation]] = defaultdict(dict)
+    for join in group.ok(JOIN):
+        if join.event.instance is not None:
+            first[join.event.instance].setdefault(join.event.member, join)
+    for joins in first.values():
+        for former, latter in permutations(joins.values(), 2):
+            if former.ended < latter.began:
+                yield former, latter
+
+
+def _commits(group: Group, join: Operation, *, is_settled: bool) -> list[Operation]:
+    """Return the acknowledged commits of the member that joined, or only its settled ones."""
+    return [
+        commit
+        for commit in group.ok(COMMIT)
+        if commit.event.member == join.event.member and (commit.is_settled or not is_settled)
+    ]
+
+
+def _ended(operation: Operation) -> int:
+    return operation.ended
 
 
 def _has_loaded(request: Operation, known: Acknowledged, loads: Loads) -> bool:

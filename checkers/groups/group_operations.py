@@ -13,6 +13,8 @@ from nemesis.history.events import Event, Kind
 COMMIT, FETCH, JOIN = "commit-offset", "fetch-offset", "join-group"
 SYNC, HEARTBEAT, LEAVE = "sync-group", "heartbeat", "leave-group"
 FUNCTIONS: Final = frozenset({COMMIT, FETCH, JOIN, SYNC, HEARTBEAT, LEAVE})
+WORKLOADS: Final = frozenset({"groups"})
+"""The workloads in which groups are used."""
 COLUMNS: Final = (
     *("group", "member", "generation", "instance", "topic", "partition", "node", "f", "op"),
     *("offset", "leader_epoch", "value"),

@@ -59,6 +59,7 @@ from nemesis.mutants.leader_epoch_not_raised import MUTANT as LEADER_EPOCH_NOT_R
 from nemesis.mutants.leaders_told_before_brokers import MUTANT as LEADERS_TOLD_BEFORE_BROKERS
 from nemesis.mutants.leaving_leader_elected import MUTANT as LEAVING_LEADER_ELECTED
 from nemesis.mutants.leaving_replica_uncounted import MUTANT as LEAVING_REPLICA_UNCOUNTED
+from nemesis.mutants.loaded_offsets_mixed import MUTANT as LOADED_OFFSETS_MIXED
 from nemesis.mutants.log_dir_events_left import MUTANT as LOG_DIR_EVENTS_LEFT
 from nemesis.mutants.marks_checkpointed_once import MUTANT as MARKS_CHECKPOINTED_ONCE
 from nemesis.mutants.metadata_isr_change_ignored import MUTANT as METADATA_ISR_CHANGE_IGNORED
@@ -186,6 +187,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             GROUPS_NOT_REPLAYED,
             COMMITS_UNCHECKED,
             COMMITS_ACKNOWLEDGED_EARLY,
+            LOADED_OFFSETS_MIXED,
         )
     ),
 )

@@ -17,6 +17,7 @@ from nemesis.checkers.breaks.groups import (
     owned,
     request,
     settled,
+    static,
 )
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.history.events import Event
@@ -203,6 +204,26 @@ def test_a_coordinator_that_loads_has_members_again_that_had_left() -> None:
 def test_a_commit_that_was_sent_before_its_member_had_left_is_right() -> None:
     slow = commit(1, 1, 1, 5, taking=5)
     assert not sentences(FENCED, loaded(0, 1), slow, request(2, "leave-group", 1, 1))
+
+
+def test_a_static_member_that_was_taken_over_is_refused() -> None:
+    joins = [static(joined(0, 1, 1)), static(joined(2, 1, 1, member="b"))]
+    synced = static(request(4, "sync-group", 1, 1, member="b"))
+    taken_over = [*joins, synced, static(commit(6, 1, 1, 5, member="b"))]
+    late = static(commit(8, 1, 1, 6))
+    before = static(commit(5, 1, 1, 6, taking=5))
+    assert _fenced(*taken_over, late) == [
+        "Broker 1 accepted a commit-offset of id-a in g, after id-b had taken over i."
+    ]
+    assert _fenced(*taken_over, before) == []
+    assert _fenced(*joins, static(commit(6, 1, 1, 5, member="b")), late) == []
+    reverse = [static(joined(0, 1, 1, taking=3)), *taken_over[1:], late]
+    assert _fenced(*reverse) == []
+
+
+def _fenced(*events: Event | list[Event]) -> list[str]:
+    result = only(CHECKERS[FENCED].check(), history(*events), FENCED)
+    return [finding.sentence for finding in result.findings]
 
 
 # Offsets
