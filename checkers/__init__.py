@@ -16,7 +16,8 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``transitions``, ``state_machines``   the state machines of partitions and replicas
 * ``replication``      high watermarks and the agreement of logs
 * ``log``              what clients see: lost, unseen, duplicate, reordered
-* ``groups``             consumer groups: generations, owners of partitions, committed offsets, progress
+* ``groups``             consumer groups: generations, owners of partitions, committed offsets, progress,
+                         rebalances in time
 * ``elections_answered``    preferred elections that are asked for are made
 * ``deletion``, ``reassignment``   administrators' requests take effect, and nothing else does
 * ``possible``, ``administered``   their models: the states that are possible after the known operations
@@ -70,6 +71,7 @@ from nemesis.checkers.groups.check import (
     ONE_OWNER_PER_GENERATION,
 )
 from nemesis.checkers.groups.progress import GROUP_PROGRESS
+from nemesis.checkers.groups.rebalances import REBALANCES_END
 from nemesis.checkers.leadership import LEADER_EPOCH_GROWS, LEADER_FROM_ISR, ONE_LEADER_PER_EPOCH
 from nemesis.checkers.liveness.check import LIVENESS
 from nemesis.checkers.liveness.checkpoints import CHECKPOINTS_KEPT
@@ -187,6 +189,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     FENCED_MEMBER,
     OFFSETS_READ_AS_COMMITTED,
     GROUP_PROGRESS,
+    REBALANCES_END,
     DELETION,
     REASSIGNMENT,
     NO_UNFORESEEN_EXCEPTION,

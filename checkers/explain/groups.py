@@ -43,3 +43,12 @@ def group_progress(case: Case) -> str:  # noqa: ARG001
         "A member begins at the committed offset and commits what it has processed, so the commit is not beyond what "
         "the group has read. The group never gets the records between."
     )
+
+
+def rebalances_end(case: Case) -> str:
+    if case.is_undecided:
+        return "The wait was too long for the configuration, but the machine was slow."
+    return (
+        "Each step of a rebalance ends by a time-out of the configuration. No fault was in force, and the machine was "
+        "fast enough."
+    )

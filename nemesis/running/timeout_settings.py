@@ -10,17 +10,24 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+
 from nemesis.history.vocabulary.harness import (
     CONTROL_BACKOFF,
     CONTROL_TIMEOUT,
     FETCH_BACKOFF,
     FETCH_TIMEOUT,
     FETCH_WAIT,
+    GROUP_DELAY,
     LAG_TIME,
+    MEMBER_REBALANCE,
+    MEMBER_SESSION,
     SESSION_TIMEOUT,
+    STORE_TIMEOUT,
     TICK,
 )
 from nemesis.scenarios.scenario import Scenario
+from nemesis.workloads.groups import Groups, GroupsOptions
 
 _DEFAULTS_MS: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -35,8 +42,24 @@ _DEFAULTS_MS: Final[Mapping[str, int]] = MappingProxyType(
 )
 
 
+_OF_GROUPS_MS: Final[Mapping[str, int]] = MappingProxyType(
+    {GROUP_DELAY: 3_000, STORE_TIMEOUT: 5_000}
+)
+
+
 def timeout_settings(scenario: Scenario) -> dict[str, int]:
-    """Return the settings by name, in milliseconds."""
+    """Return the settings by name, in milliseconds; those of groups only where the workload has groups."""
+    settings = {TICK: scenario.zookeeper.tick_time_ms, **_configured(scenario, _DEFAULTS_MS)}
+    if scenario.workload.name != Groups.name:
+        return settings
+    options = msgspec.convert(scenario.workload_options, GroupsOptions)
+    members = {
+        MEMBER_SESSION: options.session_timeout_ms,
+        MEMBER_REBALANCE: options.rebalance_timeout_ms,
+    }
+    return settings | _configured(scenario, _OF_GROUPS_MS) | members
+
+
+def _configured(scenario: Scenario, defaults: Mapping[str, int]) -> dict[str, int]:
     configured = scenario.broker_properties
-    settings = {name: int(str(configured.get(name, ms))) for name, ms in _DEFAULTS_MS.items()}
-    return {TICK: scenario.zookeeper.tick_time_ms, **settings}
+    return {name: int(str(configured.get(name, ms))) for name, ms in defaults.items()}

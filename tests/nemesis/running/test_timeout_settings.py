@@ -29,3 +29,18 @@ def test_defaults_are_those_of_brokers() -> None:
     del settings["tickTime"]
     defaults = {field.encode_name: field.default for field in msgspec.structs.fields(KafkaConfig)}
     assert settings == {name: defaults[name] for name in settings}
+
+
+def test_time_outs_of_groups_are_those_of_the_workload_that_has_groups() -> None:
+    groups = scenarios.load("groups")
+    of_groups = {
+        "session.timeout.ms": 3000,
+        "max.poll.interval.ms": 4000,
+        "group.initial.rebalance.delay.ms": 300,
+        "offsets.commit.timeout.ms": 2000,
+    }
+    assert timeout_settings(groups).items() >= of_groups.items()
+    unset = timeout_settings(msgspec.structs.replace(groups, broker={}))
+    defaults = {field.encode_name: field.default for field in msgspec.structs.fields(KafkaConfig)}
+    for name in ("group.initial.rebalance.delay.ms", "offsets.commit.timeout.ms"):
+        assert unset[name] == defaults[name]
