@@ -1,0 +1,42 @@
+"""The scenario ``groups`` on a mixed cluster: coordinators of either kind fail, and all promises of groups are kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nemesis.history.run_directory import RunDirectory
+from tests.e2e.command import events, latest, nemesis
+from tests.e2e.kafka_jars import require_jars
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+FAULTS = "kill,partition,pause"
+DECIDED = (
+    "one-owner-per-generation",
+    "generation-grows",
+    "fenced-member",
+    "offsets-read-as-committed",
+)
+
+
+def test_groups_of_a_mixed_cluster_are_valid(tmp_path: Path) -> None:
+    require_jars()
+    arguments = ("--seed", "4", "--time-limit", "26", "--faults", FAULTS, "--engine", "inline")
+    ran = nemesis(tmp_path, "run", "groups", "--target", "mixed", *arguments, timeout_s=400)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+    run = RunDirectory.open(latest(tmp_path))
+    outcome = json.loads(run.results_file.read_text())
+    checked = {result["property"]: result["checked"] for result in outcome["results"]}
+    assert all(checked[name] > 0 for name in DECIDED), checked
+    joined = [
+        event
+        for event in events(run.path, "clients")
+        if event.get("f") == "join-group" and event["kind"] == "ok"
+    ]
+    assert {event["node"] for event in joined} & {1}, "the reference coordinated no group"
+    assert {event["node"] for event in joined} & {2, 3}, "Kafka coordinated no group"
+    assert 'id="consumer-groups"' in run.report_file.read_text()
