@@ -122,7 +122,14 @@ FENCED_MEMBER: Final = (
         static(request(2, "join-group", 1, 1, count=0, member="b")),
         static(request(4, "sync-group", 1, 1, member="b")),
         static(commit(6, 1, 1, 5, member="b")),
-        static(commit(8, 1, 1, 6)),
+        static(commit(8, 2, 1, 6)),
+    ),
+    history(
+        loaded(0, 1),
+        static(request(1, "join-group", 1, 1, count=0)),
+        static(request(3, "join-group", 1, 1, count=0, member="b")),
+        static(request(5, "sync-group", 1, 1, member="b")),
+        static(commit(7, 1, 1, 5)),
     ),
 )
 OFFSETS_READ_AS_COMMITTED: Final = (

@@ -11,7 +11,7 @@
   afterwards is acknowledged by any broker; and no heartbeat and no SyncGroup of an earlier generation is accepted by a
   broker that has taken the later one in. A broker that has let a member go accepts no request of that member id. Once
   another process has taken over a static member and has a settled commit acknowledged, no commit of the process before
-  it is.
+  it is; nor is any by a broker that has answered its assignment.
   Smallest breaks: a commit of generation 2 is acknowledged, then one of generation 1; the same with a SyncGroup or a
   heartbeat of generation 1, if both have the same broker; a member leaves, and its commit is acknowledged; a
   static member is taken over, and commits of both processes are acknowledged, that of the former one last.
@@ -178,7 +178,7 @@ def _members(known: list[tuple[str, Group]], loads: Loads) -> Result:
         for part in (
             accepted_late(name, key, group, Acknowledged(group), loads),
             accepted_after_leaving(name, key, group, loads),
-            accepted_after_takeover(name, key, group),
+            accepted_after_takeover(name, key, group, loads),
         )
     )
     return conclude(

@@ -70,17 +70,38 @@ def accepted_after_leaving(name: str, key: str, group: Group, loads: Loads) -> I
             yield _finding(name, key, sentence, leave, request)
 
 
-def accepted_after_takeover(name: str, key: str, group: Group) -> Iterator[Finding]:
+def accepted_after_takeover(name: str, key: str, group: Group, loads: Loads) -> Iterator[Finding]:
     """Find commits of static members that were acknowledged although another process had taken over before."""
     for former, latter in _takeovers(group):
-        proof = min(_commits(group, latter, is_settled=True), key=_ended, default=None)
-        for commit in _commits(group, former, is_settled=False):
-            if proof is not None and commit.began > proof.ended:
+        proofs = [
+            item
+            for item in group.ok(COMMIT, SYNC)
+            if item.event.member == latter.event.member
+            and (item.is_settled or item.event.f == SYNC)
+        ]
+        for commit in group.ok(COMMIT):
+            if commit.event.member != former.event.member:
+                continue
+            proof = next((item for item in proofs if _is_known(item, commit, loads)), None)
+            if proof is not None:
                 sentence = (
                     f"Broker {commit.event.node} accepted a {commit.event.f} of {former.event.member} in {key}, after "
                     f"{latter.event.member} had taken over {former.event.instance}."
                 )
                 yield _finding(name, key, sentence, proof, commit)
+
+
+def _is_known(proof: Operation, commit: Operation, loads: Loads) -> bool:
+    """Whether the broker of a commit knew of a member that had been answered so, for certain.
+
+    Every coordinator has the members of an acknowledged commit. An assignment is in the memory of the broker that
+    answered it; that broker may have loaded it from a log in which it was not committed.
+    """
+    if proof.ended >= commit.began:
+        return False
+    if proof.event.f == COMMIT:
+        return True
+    return proof.event.node == commit.event.node and loads.none_between(proof, commit)
 
 
 def _takeovers(group: Group) -> Iterator[tuple[Operation, Operation]]:
@@ -93,19 +114,6 @@ def _takeovers(group: Group) -> Iterator[tuple[Operation, Operation]]:
         for former, latter in permutations(joins.values(), 2):
             if former.ended < latter.began:
                 yield former, latter
-
-
-def _commits(group: Group, join: Operation, *, is_settled: bool) -> list[Operation]:
-    """Return the acknowledged commits of the member that joined, or only its settled ones."""
-    return [
-        commit
-        for commit in group.ok(COMMIT)
-        if commit.event.member == join.event.member and (commit.is_settled or not is_settled)
-    ]
-
-
-def _ended(operation: Operation) -> int:
-    return operation.ended
 
 
 def _has_loaded(request: Operation, known: Acknowledged, loads: Loads) -> bool:

@@ -92,6 +92,7 @@ from nemesis.mutants.retention_ends_at_first_idle_log import (
     MUTANT as RETENTION_ENDS_AT_FIRST_IDLE_LOG,
 )
 from nemesis.mutants.segments_overflow import MUTANT as SEGMENTS_OVERFLOW
+from nemesis.mutants.session_expiry_ignored import MUTANT as SESSION_EXPIRY_IGNORED
 from nemesis.mutants.session_keeps_high_watermark import MUTANT as SESSION_KEEPS_HIGH_WATERMARK
 from nemesis.mutants.settings_read_once import MUTANT as SETTINGS_READ_ONCE
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
@@ -188,6 +189,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             COMMITS_UNCHECKED,
             COMMITS_ACKNOWLEDGED_EARLY,
             LOADED_OFFSETS_MIXED,
+            SESSION_EXPIRY_IGNORED,
         )
     ),
 )

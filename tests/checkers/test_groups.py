@@ -221,6 +221,15 @@ def test_a_static_member_that_was_taken_over_is_refused() -> None:
     assert _fenced(*reverse) == []
 
 
+def test_a_broker_that_has_answered_the_assignment_of_the_next_process_knows_it() -> None:
+    joins = [static(joined(1, 1, 1)), static(joined(3, 1, 1, member="b"))]
+    taken_over = [*joins, static(request(5, "sync-group", 1, 1, member="b"))]
+    late = static(commit(9, 1, 1, 5))
+    assert len(_fenced(loaded(0, 1), *taken_over, late)) == 1
+    assert _fenced(loaded(0, 1), *taken_over, loaded(7, 1), late) == []
+    assert _fenced(*taken_over, late) == []
+
+
 def _fenced(*events: Event | list[Event]) -> list[str]:
     result = only(CHECKERS[FENCED].check(), history(*events), FENCED)
     return [finding.sentence for finding in result.findings]
