@@ -1,8 +1,9 @@
 """The victim of a fault: symbolic names, resolved when the fault is aimed.
 
 ``controller``, ``bystander`` (a broker that is not the controller), ``leader``, ``leader("t",0)``,
-``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``touched``, ``tracer``, ``broker-2``,
-``controller-2`` (a KRaft controller that is not a broker), ``voters-minority``, ``voters-majority`` (of KRaft).
+``follower``, ``follower("t",0)``, ``coordinator("g")`` (of a group of consumers), ``one``, ``minority``, ``majority``,
+``all``, ``touched``, ``tracer``, ``broker-2``, ``controller-2`` (a KRaft controller that is not a broker),
+``voters-minority``, ``voters-majority`` (of KRaft).
 Only these three names and ``controller`` stand for a controller that is not a broker.
 
 Without a partition, ``leader`` and ``follower`` draw one. Nodes that another fault in force has touched, and dead
@@ -23,16 +24,19 @@ from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.faults.traced_trigger import TRACER
 from nemesis.interfaces.cluster import controllers_of, voters_of
+from nemesis.reference.coordinator.group.group_partitions import partition_for
+from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME
 from nemesis.registry import hint
 from nemesis.support.errors import UsageError
 from nemesis.support.node_names import BROKER, CONTROLLER, node_of
 
 ALLOWED = (
-    'controller, bystander, leader, leader("t",0), follower, follower("t",0), one, minority, majority, all, '
-    "touched, tracer, broker-N, controller-N, voters-minority, voters-majority"
+    'controller, bystander, leader, leader("t",0), follower, follower("t",0), coordinator("g"), one, '
+    "minority, majority, all, touched, tracer, broker-N, controller-N, voters-minority, voters-majority"
 )
 TOUCHED = "touched"
 _PARTITION = re.compile(r"""(leader|follower)\(\s*["']([^"']+)["']\s*,\s*(\d+)\s*\)""")
+_GROUP = re.compile(r"""coordinator\(\s*["']([^"']+)["']\s*\)""")
 _NODE = re.compile(r"(broker|controller)-(\d+)")
 VOTERS_MINORITY = "voters-minority"
 VOTERS_MAJORITY = "voters-majority"
@@ -56,11 +60,15 @@ _PLAIN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A parsed selector. ``role`` is a plain word, or ``node``; ``partition`` narrows leader and follower."""
+    """A parsed selector. ``role`` is a plain word, ``coordinator`` or ``node``.
+
+    ``partition`` narrows leader and follower, ``group`` says whose coordinator it is.
+    """
 
     role: str
     partition: tuple[str, int] | None = None
     node: str | None = None
+    group: str | None = None
 
 
 def parse(text: str) -> Selector:
@@ -71,6 +79,8 @@ def parse(text: str) -> Selector:
         return Selector("node", node=text)
     if match := _PARTITION.fullmatch(text):
         return Selector(match[1], partition=(match[2], int(match[3])))
+    if match := _GROUP.fullmatch(text):
+        return Selector("coordinator", group=match[1])
     raise UsageError(f"unknown selector {text!r}{hint(text, _PLAIN)}: allowed are {ALLOWED}")
 
 
@@ -116,6 +126,8 @@ def choose(
     if selector.role == "node":
         assert selector.node is not None
         return [_require(selector.node, [*free, *controllers])]
+    if selector.group is not None:
+        return [_require(_coordinator(selector.group, snapshot), free)]
     if selector.role in ("leader", "follower"):
         return [_choose_replica(selector, free, snapshot, rng)]
     return _several(selector.role, free, total, rng)
@@ -176,6 +188,19 @@ def _require(node: str, free: Sequence[str]) -> str:
     if node not in free:
         raise SelectorUnresolved(f"{node} is dead, or another fault has touched it")
     return node
+
+
+def _coordinator(group: str, snapshot: ClusterSnapshot) -> str:
+    """The broker that leads the group's partition of the offsets topic."""
+    known = {*snapshot.partitions, *snapshot.unassigned}
+    count = sum(topic == GROUP_METADATA_TOPIC_NAME for topic, _ in known)
+    if not count:
+        raise SelectorUnresolved(f"{GROUP_METADATA_TOPIC_NAME} does not exist yet")
+    partition = GROUP_METADATA_TOPIC_NAME, partition_for(group, count)
+    state = snapshot.partitions.get(partition)
+    if state is None or state.leader < 0:
+        raise SelectorUnresolved(f"{partition[0]}-{partition[1]} has no leader")
+    return node_of(state.leader)
 
 
 def _choose_replica(

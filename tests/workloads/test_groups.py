@@ -13,7 +13,12 @@ from nemesis.testing.running import PlanRun
 
 PLAN = plans.decode(
     [
-        {"at_s": 12.0, "fault": "kill", "target": "broker-1", "duration_s": 5.0},
+        {
+            "at_s": 12.0,
+            "fault": "kill",
+            "target": 'coordinator("group-0")',
+            "duration_s": 5.0,
+        },
         {
             "at_s": 24.0,
             "fault": "partition",
@@ -151,3 +156,11 @@ def test_a_topic_that_is_created_later_is_assigned() -> None:
     later = [event for event in assigned if event.topic == "later-0"]
     assert {event.group for event in later} == {"group-0", "group-1"}
     assert min(event.time for event in later) > created.time
+
+
+def test_a_fault_strikes_the_coordinator() -> None:
+    """The broker that answers the group's heartbeats before is the one that is killed."""
+    events = run().simulated.events
+    struck = next(event for event in events if event.kind == Kind.FAULT_APPLIED)
+    answered = [e for e in of_group("heartbeat") if e.group == "group-0" and e.time < struck.time]
+    assert struck.targets == [f"broker-{answered[-1].node}"]

@@ -57,6 +57,26 @@ def test_names_that_stand_for_certain_nodes(text: str, nodes: list[str]) -> None
     assert choose(text) == nodes
 
 
+def test_the_coordinator_of_a_group_leads_its_offsets_partition() -> None:
+    """Java: "f".hashCode() is 102, "g".hashCode() is 103."""
+    states = {
+        ("__consumer_offsets", number): PartitionState(
+            leader=leader, leader_epoch=1, isr=(leader,), replicas=(1, 2, 3)
+        )
+        for number, leader in enumerate((3, 1, 2, -1))
+    }
+    snapshot = replace(SNAPSHOT, partitions={**SNAPSHOT.partitions, **states})
+    assert choose('coordinator("f")', snapshot=snapshot) == ["broker-2"]
+    with pytest.raises(SelectorUnresolved, match="__consumer_offsets-3 has no leader"):
+        choose("coordinator('g')", snapshot=snapshot)
+    with pytest.raises(SelectorUnresolved, match="__consumer_offsets does not exist"):
+        choose("coordinator('g')")
+    with pytest.raises(SelectorUnresolved, match="broker-2 is dead"):
+        choose("coordinator('f')", ["broker-1"], snapshot=snapshot)
+    with pytest.raises(UsageError, match="allowed are"):
+        selectors.check("coordinator", frozenset(BROKERS))
+
+
 def test_a_controller_that_is_no_broker_is_struck_by_its_own_names_only() -> None:
     apart = ["controller-1", "controller-2", "controller-3"]
     snapshot = replace(SNAPSHOT, controller=Ephemeral(1002, session=0, czxid=5))
