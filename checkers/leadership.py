@@ -14,8 +14,10 @@
   out of the replicas assigned at that zxid and holds the leader, unless there is none (−1). Where brokers do not
   trace, any election from outside the ISR may have been an unclean one. With KRaft (KIP-966) the eligible leader
   replicas of that state count as its ISR does, and the last known ones where a state has neither; the ISR may be empty
-  while nothing leads. There one record takes into the ISR whom the leader proposed, completes the reassignment
-  that waited for it, and elects another leader out of the new ISR if the move removes the old one.
+  while nothing leads. A last known leader is also elected by the record that takes away the last eligible replica,
+  which has come back from an unclean stop; the record then asks the leader to recover. There one record takes into the
+  ISR whom the leader proposed, completes the reassignment that waited for it, and elects another leader out of the new
+  ISR if the move removes the old one.
   Smallest break: ISR [1, 2], then leader 3.
 
 What a correct cluster does and is not convicted for: the same leader may be elected again; a removal from the ISR
@@ -382,6 +384,7 @@ def _is_outsider(change: znodes.StateChange) -> bool:
         and event.leader not in before.isr
         and event.leader not in (_eligible(before) or ())
         and not _replaces_removed_leader(change)
+        and not _is_last_known(change)
     )
 
 
@@ -391,6 +394,18 @@ def _replaces_removed_leader(change: znodes.StateChange) -> bool:
     if before is None or change.assigned is None or before.leader in change.assigned:
         return False
     return _data(event).get(unclean.ENDS_REASSIGNMENT) is True and event.leader in (event.isr or ())
+
+
+def _is_last_known(change: znodes.StateChange) -> bool:
+    """Whether the state takes away the last eligible replicas, and its leader is the last known one (KIP-966)."""
+    event, before = change.event, change.previous
+    if before is None or before.isr or event.isr != [event.leader]:
+        return False
+    return (
+        event.leader in (_data(before).get("last_known_elr") or ())
+        and _data(event).get("elr") == []
+        and _must_recover(event)
+    )
 
 
 def _eligible(state: Event) -> frozenset[int] | None:
@@ -421,7 +436,12 @@ def _is_unclean(event: Event, election: Event | None) -> bool:
     """Whether the election was an unclean one: the trace says so, or the state asks the leader to recover."""
     if election is not None and election.strategy == UNCLEAN:
         return True
-    return _data(event).get("leader_recovery_state") == 1
+    return _must_recover(event)
+
+
+def _must_recover(state: Event) -> bool:
+    """Whether the state asks its leader to recover, because it may lack what was committed."""
+    return _data(state).get("leader_recovery_state") == 1
 
 
 def _list(brokers: list[int] | None) -> str:

@@ -228,6 +228,21 @@ class TestLeaderFromIsr:
         result = only(LeaderFromIsr(), [settings, before, state(2, 0, 3, 2, [3])])
         assert result.verdict == Verdict.INVALID
 
+    def test_the_record_without_eligible_replicas_may_elect_the_last_known_leader(self) -> None:
+        """Kafka 4.1: the only eligible replica has registered again after an unclean stop."""
+        settings = started(0, 9, unclean=False)
+        before = state(1, 0, -1, 1, [], data='{"elr":[2],"last_known_elr":[3]}')
+        recovering = '{"elr":[],"last_known_elr":[],"leader_recovery_state":1}'
+        assert _verdict(settings, before, state(2, 0, 3, 2, [3], data=recovering)) == Verdict.VALID
+        other = state(2, 0, 1, 2, [1], data=recovering)
+        assert _verdict(settings, before, other) == Verdict.INVALID
+        recovered = recovering.replace(":1", ":0")
+        silent = state(2, 0, 3, 2, [3], data=recovered)
+        assert _verdict(settings, before, silent) == Verdict.INVALID
+        eligible_left = recovering.replace('"elr":[]', '"elr":[2]', 1)
+        too_early = state(2, 0, 3, 2, [3], data=eligible_left)
+        assert _verdict(settings, before, too_early) == Verdict.INVALID
+
     def test_a_leader_from_outside(self) -> None:
         before, after = state(1, 9, 1, 0, [1, 2]), state(2, 9, 3, 1, [3])
         traced = elected(5, 2, 3, replicas=[1, 2, 3], live=[3], strategy="offline")
