@@ -9,8 +9,11 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``office``, ``broker_failures``   the controller leaves its office for a reason; brokers that are gone are replaced
 * ``control_effects``  what brokers answer to the controller without an error has happened
 * ``metadata``         what brokers know of the cluster never goes back
+* ``metadata_answers``   what brokers answer to Metadata is what they know
+* ``states_sent``      the states that a controller sends are those in ZooKeeper
 * ``client_offsets``   the first and last offsets that clients see never go back
 * ``times_answered``   the offset that a client gets for a time is that of the first such record
+* ``segment_deletions``   no segment is deleted before its time
 * ``broker_epochs``    requests and writes for an earlier incarnation of a broker are refused
 * ``leadership``       leader epochs, one leader per epoch, elections from the ISR
 * ``transitions``, ``state_machines``   the state machines of partitions and replicas
@@ -77,9 +80,11 @@ from nemesis.checkers.liveness.check import LIVENESS
 from nemesis.checkers.liveness.checkpoints import CHECKPOINTS_KEPT
 from nemesis.checkers.liveness.compaction import COMPACTION_RUNS
 from nemesis.checkers.liveness.isr_shrinks import ISR_SHRINKS_IN_TIME
+from nemesis.checkers.liveness.jobs import JOBS_ON_TIME
 from nemesis.checkers.liveness.late_recovery import LATE_RECOVERY
 from nemesis.checkers.liveness.leader_balance import LEADERS_BALANCED
 from nemesis.checkers.liveness.log_dir_failures import LOG_DIR_FAILURES_HANDLED
+from nemesis.checkers.liveness.log_dir_moves import LOG_DIR_MOVES_END
 from nemesis.checkers.liveness.notifications import NOTIFICATIONS_HANDLED
 from nemesis.checkers.liveness.offsets_at_rest import OFFSETS_AT_REST
 from nemesis.checkers.liveness.retention import RETENTION_RUNS
@@ -99,6 +104,7 @@ from nemesis.checkers.log.client_log import (
     WITHHELD,
 )
 from nemesis.checkers.metadata import METADATA_NEVER_BACK
+from nemesis.checkers.metadata_answers import METADATA_ANSWERED
 from nemesis.checkers.office import OFFICE_KEPT
 from nemesis.checkers.quorum import ONE_QUORUM_LEADER, QUORUM_COMMITS_STAY
 from nemesis.checkers.reassignment import REASSIGNMENT
@@ -118,6 +124,8 @@ from nemesis.checkers.replication.own_log import (
     LEADER_KEEPS_LOG,
     PRODUCERS_WITHIN_LOG,
 )
+from nemesis.checkers.segment_deletions import SEGMENTS_DELETED_BY_RULE
+from nemesis.checkers.states_sent import STATES_SENT_AS_WRITTEN
 from nemesis.checkers.times_answered import TIMES_ANSWERED
 from nemesis.checkers.transitions import LEGAL_TRANSITION
 from nemesis.history.sources import EventSource
@@ -145,6 +153,8 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     QUORUM_COMMITS_STAY,
     DEAD_BROKERS_REPLACED,
     METADATA_NEVER_BACK,
+    METADATA_ANSWERED,
+    STATES_SENT_AS_WRITTEN,
     CONTROL_REQUESTS_APPLIED,
     LEADER_EPOCH_GROWS,
     ONE_LEADER_PER_EPOCH,
@@ -198,9 +208,12 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     NOTIFICATIONS_HANDLED,
     LEADERS_BALANCED,
     LOG_DIR_FAILURES_HANDLED,
+    LOG_DIR_MOVES_END,
     RETENTION_RUNS,
+    SEGMENTS_DELETED_BY_RULE,
     COMPACTION_RUNS,
     CHECKPOINTS_KEPT,
+    JOBS_ON_TIME,
     LIVENESS,
     FAULT_EFFECT,
 )

@@ -182,7 +182,7 @@ _REASON_BY_COLUMN: Final = MappingProxyType(
         "sequence": _PRODUCER,
         "bytes_before": "a measure of the cleaner's work",
         "bytes_after": "a measure of the cleaner's work",
-        "log_dir": "paths differ from broker to broker; which directory a replica is in follows no promise",
+        "log_dir": "paths differ from broker to broker; `log-dir-moves-end` constrains those that administrators name",
         "ephemeral": "implied by the path",
         "count": "tells a complete report from a torn one",
         "assignor": "what the members have agreed on; whose partitions are whose is constrained",

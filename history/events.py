@@ -63,6 +63,7 @@ class Kind(StrEnum):
     APPEND = "append"
     TRUNCATE = "truncate"
     LOG_START_OFFSET = "log-start-offset"
+    SEGMENTS_DELETED = "segments-deleted"
     LOG_DIR_CHANGED = "log-dir-changed"
     LOG_DIR_FAILED = "log-dir-failed"
     LOG_CLEANED = "log-cleaned"
@@ -75,6 +76,7 @@ class Kind(StrEnum):
     REPLICA_STOPPED = "replica-stopped"
     METADATA_UPDATED = "metadata-updated"
     PARTITION_METADATA = "partition-metadata"
+    JOB_STARTED = "job-started"
     EXCEPTIONS_WATCHED = "exceptions-watched"
     UNFORESEEN_EXCEPTION = "unforeseen-exception"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from nemesis.reference.ports import Job
@@ -19,12 +19,14 @@ _logger = logging.getLogger(__name__)
 class KafkaScheduler:
     """Starts jobs on the running loop and ends them together."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_turn: Callable[[str], None] | None = None) -> None:
+        """``on_turn`` is called with the name of a recurring job before each of its turns."""
+        self._on_turn = on_turn
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     def schedule(self, name: str, job: Job, *, period_s: float) -> None:
         """Run ``job`` every ``period_s`` seconds, for the first time after one period."""
-        self._start(name, _repeat(name, job, period_s))
+        self._start(name, self._repeat(name, job, period_s))
 
     def schedule_once(self, name: str, job: Job, *, delay_s: float) -> None:
         """Run ``job`` after that many seconds, unless ``shutdown`` comes before."""
@@ -42,14 +44,20 @@ class KafkaScheduler:
         self._tasks[task] = None
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
-
-async def _repeat(name: str, job: Job, period_s: float) -> None:
-    while True:
-        await _run_once(name, job, period_s)
+    async def _repeat(self, name: str, job: Job, period_s: float) -> None:
+        while True:
+            await asyncio.sleep(period_s)
+            if self._on_turn is not None:
+                self._on_turn(name)
+            await _attempt(name, job)
 
 
 async def _run_once(name: str, job: Job, delay_s: float) -> None:
     await asyncio.sleep(delay_s)
+    await _attempt(name, job)
+
+
+async def _attempt(name: str, job: Job) -> None:
     try:
         done = job()
         if done is not None:

@@ -16,7 +16,11 @@ from nemesis.checkers.breaks.events import (
 )
 from nemesis.checkers.breaks.late_recovery import fault, measured
 from nemesis.history.events import Event
-from nemesis.history.vocabulary.harness import RETENTION_BYTES, RETENTION_INTERVAL
+from nemesis.history.vocabulary.harness import (
+    RETENTION_BYTES,
+    RETENTION_INTERVAL,
+    RETENTION_MS,
+)
 
 
 def retained(*, retention_bytes: int = 10, interval_ms: int = 5) -> list[Event]:
@@ -32,12 +36,17 @@ def ended(time: int, load: int = 0) -> list[Event]:
     return [*measured(time, load=load), harness(time, "phase", phase="end")]
 
 
-def stored(*bases: int, size: int = 10, alive: bool = True, error: str = "NONE") -> list[Event]:
+def stored(
+    *bases: int, size: int = 10, alive: bool = True, error: str = "NONE", newest: int | None = None
+) -> list[Event]:
     """Return the files of broker 1's log of t-0: segments that begin at these offsets."""
     about = {"node": 1, **TP}
     return [
         harness(99, "stored-log", alive=alive, error=error, log_end_offset=bases[-1] + 1, **about),
-        *(harness(99, "stored-segment", offset=base, count=size, **about) for base in bases),
+        *(
+            harness(99, "stored-segment", offset=base, count=size, max_timestamp=newest, **about)
+            for base in bases
+        ),
     ]
 
 
@@ -56,6 +65,16 @@ RETENTION_RUNS: Final = (
         log_start(2, 1, 1, 3, high_watermark=3),
         ended(9),
         stored(0, 1, 2),
+    ),
+    history(
+        retained(retention_bytes=-1),
+        harness(0, "broker-property", setting=RETENTION_MS, count=10),
+        *OPENED,
+        GROWN,
+        COMMITTED,
+        measured(18),
+        harness(18, "phase", phase="end", wall_ms=18),
+        stored(0, 1, 2, newest=2),
     ),
     history(*BEGUN, fault(3, 6), ended(13), stored(0, 1, 2)),
     history(*BEGUN, ended(200, load=192), stored(0, 1, 2)),

@@ -12,7 +12,8 @@ check that knows more of its contradiction than its events say gives the steps i
   ``isr_shrinks``, ``client_offsets``, ``control_effects``, ``notifications``, ``offsets_at_rest``,
   ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``, ``hw_sampled``,
   ``epoch_ends``, ``quorum``, ``log_files``, ``compaction``, ``checkpoints``,
-  ``times_answered``   further reasons
+  ``times_answered``, ``jobs``, ``log_dir_moves``,
+  ``segment_deletions``   further reasons
 """
 
 from __future__ import annotations

@@ -287,6 +287,15 @@ def _log_cleaned(event: Event) -> str:
     return f"{_actor(event)} compacted {records}, its high watermark being {event.high_watermark}"
 
 
+def _segments_deleted(event: Event) -> str:
+    segments = f"the segments of {_of(event)} from offset {event.offset} to {event.last_offset}"
+    return f"broker {event.node} deleted {segments}"
+
+
+def _job_started(event: Event) -> str:
+    return f"broker {event.node} started a turn of {event.step}"
+
+
 def _log_dir_failed(event: Event) -> str:
     return f"broker {event.node} reported that its log directory {event.log_dir} failed ({event.error})"
 
@@ -582,6 +591,8 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.LOG_START_OFFSET: _log_start,
         Kind.LOG_CLEANED: _log_cleaned,
         Kind.LOG_DIR_FAILED: _log_dir_failed,
+        Kind.JOB_STARTED: _job_started,
+        Kind.SEGMENTS_DELETED: _segments_deleted,
         Kind.STORED_LOG: _stored_log,
         Kind.STORED_SEGMENT: _stored_segment,
         Kind.STORED_BATCH: _stored_batch,

@@ -8,10 +8,12 @@
 * ``vacancies``        no broker becomes controller, though ``candidates`` could
 * ``candidates``       brokers that live, are registered and connected to ZooKeeper
 * ``log_dir_failures``   log directories that failed, and what still depends on them
+* ``log_dir_moves``   replicas that do not move to the directory that an administrator named
 * ``lost_replicas``   which replicas a broker lost with a directory
 * ``left_logs``   the logs that living brokers leave, and since when each was what it is
 * ``retention``, ``compaction``, ``checkpoints``   segments that are not deleted, logs that are not compacted,
   checkpoints that are too old
+* ``jobs``           recurring work of brokers that begins too early or too late
 * ``isr_shrinks``      members of an ISR that lag and are kept
 * ``isr_watches``, ``log_ends``   when a leader could propose to remove them; how far the logs reached
 * ``settings_in_force``  topics whose changed settings brokers do not follow

@@ -44,7 +44,7 @@ _OF_LOGS: Final = _OPENS | {
 }
 _ROLES: Final = frozenset({Kind.BECOME_FOLLOWER, Kind.REPLICA_STOPPED})
 _OF_ENDS: Final = _OPENS | {Kind.APPEND, Kind.LOG_START_OFFSET}
-_OF_RUN: Final = frozenset(
+OF_RUN: Final = frozenset(
     {*unexplained.KINDS, Kind.ZNODE, Kind.BROKER_STARTED, Kind.BROKER_PROPERTY}
 )
 
@@ -91,6 +91,8 @@ class Replica(NamedTuple):
     """The first offsets of its segments."""
     sizes: Sequence[int]
     """Their sizes in bytes."""
+    newest: Sequence[int]
+    """Their newest records, in ms since 1970; −1: not known."""
     first: int
     """The row of the first segment."""
     opened: Row
@@ -105,18 +107,18 @@ class LeftLogs(Fold[Summary]):
     depends_on: ClassVar[tuple[str, ...]]
     """The properties of brokers without which nothing can be judged."""
 
-    kinds = _OF_RUN | _OF_LOGS | _OF_ENDS | {Kind.HIGH_WATERMARK}
+    kinds = OF_RUN | _OF_LOGS | _OF_ENDS | {Kind.HIGH_WATERMARK}
     columns = (
         *("topic", "topic_id", "partition", "incarnation", "offset", "count", "alive", "error"),
         *("log_start_offset", "high_watermark", "zk_op", "path", "data"),
-        *("cleaner_offset", "recovery_point"),
+        *("cleaner_offset", "recovery_point", "max_timestamp", "wall_ms"),
         *log_ends.COLUMNS,
         *unexplained.COLUMNS,
         "targets",
     )
 
     def reduce(self, segment: Segment) -> Summary:
-        rows = segment.only(_OF_RUN).events(*self.columns)
+        rows = segment.only(OF_RUN).events(*self.columns)
         return Summary(
             [item for item in rows if _matters(item[1])],
             {
@@ -140,7 +142,7 @@ class LeftLogs(Fold[Summary]):
         return Summary(a.rows + b.rows, a.partitions)
 
     def finish(self, summary: Summary) -> Results:
-        run = _run(summary.rows)
+        run = run_of(summary.rows)
         if run is None or any(name not in run.stated for name in self.depends_on):
             return self.conclude(0, [])
         checked = 0
@@ -174,7 +176,7 @@ def _marks(part: Segment) -> Ends:
     )
 
 
-def _run(rows: Sequence[Row]) -> Run | None:
+def run_of(rows: Sequence[Row]) -> Run | None:
     """Return None if the run does not state its settings, or was interrupted."""
     stated = {event.setting: event.count for _, event in rows if event.kind == Kind.BROKER_PROPERTY}
     windows = unexplained.without_faults(rows, until=_END)
@@ -191,12 +193,12 @@ def _run(rows: Sequence[Row]) -> Run | None:
         since,
         until,
         started,
-        _settings(rows),
+        settings_of(rows),
         rows,
     )
 
 
-def _settings(rows: Sequence[Row]) -> dict[str, Mapping[str, Any] | None]:
+def settings_of(rows: Sequence[Row]) -> dict[str, Mapping[str, Any] | None]:
     settings: dict[str, Mapping[str, Any] | None] = {}
     for _, event in rows:
         if event.kind == Kind.ZNODE and event.zk_op in ("create", "setData"):
@@ -238,7 +240,10 @@ def _replicas(rows: Sequence[Row], run: Run) -> Iterator[Replica]:
         parts = sorted(segments[node], key=lambda item: item[1].offset or 0)
         bases = [part.offset or 0 for _, part in parts]
         sizes = [part.count or 0 for _, part in parts]
-        yield Replica(node, (row, event), bases, sizes, parts[0][0], known, settled.get(node, -1))
+        newest = [-1 if part.max_timestamp is None else part.max_timestamp for _, part in parts]
+        yield Replica(
+            node, (row, event), bases, sizes, newest, parts[0][0], known, settled.get(node, -1)
+        )
 
 
 def reached(ends: Ends, replica: Replica, offset: int, opened_at: int | None) -> int | None:

@@ -1,29 +1,34 @@
 """Logs lose their first segments as they are configured to.
 
-**retention-runs**: of a replica on a broker that lives until the run ends, its files hold, once the broker is stopped,
+**retention-runs**: of a replica on a broker that lives until the run ends, its files hold, once the broker is
+stopped,
 (a) no first segment without which the log would still have ``retention.bytes``, if its topic's policy is ``delete``;
-(b) no first segment that ends at or below where the replica's log starts,
+(b) no first segment that ends at or below where the replica's log starts;
+(c) no first segment whose newest record is older than ``retention.ms``, if the policy is ``delete``,
 for which this has been so for longer than ``log.retention.check.interval.ms``, and that ends at or below the
 replica's high watermark.
-Smallest breaks: the interval is 5 ms; (a) ``retention.bytes`` is 10, the log has segments of 10 bytes from offset 0, 1
-and 2 on, was appended to last at 2 ms, and the run ends at 9 ms; (b) the log starts at 1 since 2 ms, and its files
-still have the segment from 0 to 1.
+Smallest breaks: the interval is 5 ms; (a) ``retention.bytes`` is 10, the log has segments of 10 bytes from offset 0,
+1 and 2 on, was appended to last at 2 ms, and the run ends at 9 ms; (b) the log starts at 1 since 2 ms, and its files
+still have the segment from 0 to 1; (c) ``retention.ms`` is 10, the newest record of the first of two segments is from
+2 ms, and the run ends at 18 ms.
 
 Why the bound holds: a broker looks at all its logs in each interval, and deletes every segment of which this is true.
 
 The files are exact: the size of each segment, and which there are. Since when it has been so follows from the traces:
-the latest of the time at which the log had reached its second segment behind those that count, of the time at which the
-high watermark had reached the end of the first segment, and of when the process opened, moved or truncated the log
-last. It counts from the end of the last fault at the earliest, up to the last measurement of the machine before the end
-of the run. The last segment does not count: it is still appended to.
+the latest of the time at which the log had reached its second segment behind those that count, of the time at which
+the high watermark had reached the end of the first segment, and of when the process opened, moved or truncated the
+log last. How old records are follows from the time of day that the harness recorded at the end, which brokers share:
+faults that move their clocks have ended. It counts from the end of the last fault at the earliest, up to the last
+measurement of the machine before the end of the run. The last segment does not count: it is still appended to.
 
 What a correct cluster does and is not convicted for: logs that are compacted; topics whose settings were written more
-than once; a log that the broker had not opened for the controller since it started; damaged logs. What the machine may
-explain is ``unknown``.
+than once; a log that the broker had not opened for the controller since it started; damaged logs. What the machine
+may explain is ``unknown``.
 
-Limits: the age of records (``retention.ms``) is not judged, because no property relies on wall clocks. (a) is judged
-where the high watermark is traced, which is where the replica leads, or has led since. That not too much is deleted is
-judged by ``log-start-bounded`` and ``final-logs``. With the default interval of 5 minutes no run is long enough.
+Limits: a segment whose records have no time is not judged by age. (a) and (c) are judged where the high watermark is
+traced, which is where the replica leads, or has led since. That not too much is deleted is judged by
+``segments-deleted-by-rule``, ``log-start-bounded`` and ``final-logs``. With the default interval of 5 minutes no run
+is long enough.
 Source: UnifiedLog.deleteOldSegments, LogManager (kafka-log-retention).
 """
 
@@ -51,7 +56,11 @@ from nemesis.checkers.liveness.left_logs import (
 from nemesis.checkers.liveness.log_ends import MS
 from nemesis.checkers.replication.replica_rows import TopicKey
 from nemesis.history.events import Kind
-from nemesis.history.vocabulary.harness import RETENTION_BYTES, RETENTION_INTERVAL
+from nemesis.history.vocabulary.harness import (
+    RETENTION_BYTES,
+    RETENTION_INTERVAL,
+    RETENTION_MS,
+)
 
 
 class Kept(NamedTuple):
@@ -82,7 +91,11 @@ class Retention(LeftLogs):
         )
         if settings is None or not is_deleted_only or len(replica.bases) < 2:
             return
-        for kept in (_too_large(replica, traced, run, settings), _below_start(replica, traced)):
+        for kept in (
+            _too_large(replica, traced, run, settings),
+            _below_start(replica, traced),
+            _too_old(replica, traced, run, settings),
+        ):
             if kept is None:
                 continue
             waited_ms = (run.until - max(kept.since, run.since)) // MS
@@ -130,9 +143,26 @@ def _below_start(replica: Replica, traced: Traced) -> Kept | None:
     return None
 
 
+def _too_old(
+    replica: Replica, traced: Traced, run: Run, settings: Mapping[str, Any]
+) -> Kept | None:
+    """Return since when the first segment has been old enough; None if that is not known."""
+    retention = int(settings.get("retention.ms", run.stated.get(RETENTION_MS, -1)))
+    end = next((e for _, e in run.rows if e.phase == "end" and e.wall_ms is not None), None)
+    newest = replica.newest[0]
+    row, opened = replica.opened
+    committed = reached(traced.marks, replica, replica.bases[1], opened.high_watermark)
+    if retention < 0 or newest < 0 or end is None or end.wall_ms is None or committed is None:
+        return None
+    due = end.time - (end.wall_ms - newest - retention) * MS
+    age = end.wall_ms - newest
+    why = f"its newest record was {age:,} ms old at the end, and retention.ms is {retention:,}"
+    return Kept(max(due, committed, opened.time), why, row)
+
+
 RETENTION_RUNS: Final = Property(
     name="retention-runs",
-    promise="A broker deletes the segments that retention.bytes or the start of the log allows to delete.",
+    promise="A broker deletes the segments that its settings of retention or the start of the log allow to delete.",
     unit="logs of living brokers, those that are compacted among them",
     unknown="The harness did not record the settings, no log of a living broker was read, or the machine was slow.",
     source="UnifiedLog.deleteOldSegments, LogManager (kafka-log-retention).",

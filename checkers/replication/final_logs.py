@@ -19,7 +19,8 @@ compaction removes records, so below the offset where it has been logs have hole
 batch (offsets and leader epochs; the CRC too, but for batches of which the brokers have traced that compaction has
 rewritten them); after an unclean election that is permitted replicas may differ.
 
-Limits: a log of which no batch is below a high watermark proves nothing. What a dead broker lost is not looked at.
+Limits: a log of which no batch is below a high watermark proves nothing; one that is compacted up to there only
+together with another one. What a dead broker lost is not looked at.
 """
 
 from __future__ import annotations
@@ -71,6 +72,9 @@ class Log(NamedTuple):
         """The batches that lie in there as a whole."""
         inside = (self.batches[:, 0] >= start) & (self.batches[:, 1] < end)
         return self.batches[inside]
+
+
+_NO_LOG: Final = Log(-1, -1, 0, 0, 0, 0, False, None, np.zeros((0, 5), dtype=np.int64))
 
 
 @dataclass(slots=True)
@@ -148,8 +152,10 @@ class FinalLogs(Grouped[Report]):
             [*(log.cleaned_below for log in logs), *(cleanings.numbers("last_offset") + 1)],
             default=0,
         )
+        reference = _reference(logs)
         for log in logs:
             report.checked += len(log.between(cleaned, log.committed))
+            report.checked += len(_shared_where_cleaned(log, reference, cleaned)[0])
             report.findings += _holes(tp, log, cleaned)
         report.findings += _differences(tp, logs, cleaned)
         report.findings += _clashes(tp, logs, segment, cleaned)
@@ -234,9 +240,7 @@ def _holes(tp: str, log: Log, cleaned: int) -> Iterator[Finding]:
 
 def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
     """Replicas that differ from the one with the highest high watermark below their own."""
-    if not logs:
-        return
-    reference = max(logs, key=lambda log: (log.committed, -log.node))
+    reference = _reference(logs)
     for log in logs:
         begins = max(log.start, reference.start)
         start = max(
@@ -250,7 +254,7 @@ def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
                 ),
             ]
         )
-        yield from _apart_where_cleaned(tp, log, reference, begins, min(cleaned, log.committed))
+        yield from _apart_where_cleaned(tp, log, reference, cleaned)
         held, expected = log.between(start, log.committed), reference.between(start, log.committed)
         shared = min(len(held), len(expected))
         differ = np.flatnonzero((held[:shared, :4] != expected[:shared, :4]).any(axis=1))
@@ -266,17 +270,26 @@ def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
         yield finding(FINAL_LOGS.name, tp, sentence, *sorted(rows))
 
 
-def _apart_where_cleaned(
-    tp: str, log: Log, reference: Log, start: int, end: int
-) -> Iterator[Finding]:
-    """Of batches that begin at one offset, below where compaction has been, the first that end elsewhere, or are of
-    another leader epoch."""
+def _reference(logs: list[Log]) -> Log:
+    """Return the log with which the others are compared; of no logs an empty one."""
+    highest = max(logs, key=lambda log: (log.committed, -log.node), default=None)
+    return _NO_LOG if highest is None else highest
+
+
+def _shared_where_cleaned(log: Log, reference: Log, cleaned: int) -> tuple[Numbers, Numbers]:
+    """Return the batches of both logs that begin at one offset, below where compaction has been; none of one log."""
+    end = min(cleaned, log.committed) if log is not reference else 0
+    start = max(log.start, reference.start)
     held, expected = log.between(start, end), reference.between(start, end)
     _, held_index, expected_index = np.intersect1d(held[:, 0], expected[:, 0], return_indices=True)
-    for index in np.flatnonzero(
-        (held[held_index, 1:3] != expected[expected_index, 1:3]).any(axis=1)
-    )[:1].tolist():
-        batch, other_batch = held[held_index[index]], expected[expected_index[index]]
+    return held[held_index], expected[expected_index]
+
+
+def _apart_where_cleaned(tp: str, log: Log, reference: Log, cleaned: int) -> Iterator[Finding]:
+    """Of those batches the first that end elsewhere, or are of another leader epoch."""
+    held, expected = _shared_where_cleaned(log, reference, cleaned)
+    for index in np.flatnonzero((held[:, 1:3] != expected[:, 1:3]).any(axis=1))[:1].tolist():
+        batch, other_batch = held[index], expected[index]
         sentence = (
             f"The files of broker {log.node} have another batch at offset {batch[0]} of {tp} than those of broker "
             f"{reference.node}, where compaction has been."

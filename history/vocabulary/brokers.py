@@ -69,6 +69,8 @@ class ControlRequestAnswered(PartitionView, frozen=True, kw_only=True):
     """The leader epoch that the request names."""
     partition_epoch: int | None = None
     """The partition epoch that the request names. Unset in StopReplica."""
+    isr: list[int] | None = None
+    """The ISR that the request names. Unset in StopReplica, and in histories of older versions."""
     step: Word | None = None
     """What StopReplica asks for: `stop` if the log is to stay, `delete` if not."""
 
@@ -95,6 +97,9 @@ class PartitionMetadata(PartitionView, frozen=True, kw_only=True):
     partition_epoch: int
     controller_epoch: int
     """The controller epoch in which the state was written."""
+    isr: list[int] | None = None
+    """Histories of older versions lack it, and `replicas`."""
+    replicas: list[int] | None = None
 
 
 @declares(Kind.LOG_DIR_FAILED)
@@ -107,6 +112,17 @@ class LogDirFailed(View, frozen=True, kw_only=True):
     log_dir: Word
     error: Word
     """What the broker was doing, and the error of the medium."""
+
+
+@declares(Kind.JOB_STARTED)
+class JobStarted(View, frozen=True, kw_only=True):
+    """The broker starts a turn of work that it repeats.
+
+    Of the threads of the log cleaner: a thread has nothing to compact, and waits for ``log.cleaner.backoff.ms`` now.
+    """
+
+    step: Word
+    """The job, by the name that Kafka gives to it: `kafka-log-retention`, `isr-expiration`, …"""
 
 
 @declares(Kind.EXCEPTIONS_WATCHED)

@@ -26,6 +26,7 @@ MEMBER_REBALANCE: Final = "max.poll.interval.ms"
 GROUP_DELAY: Final = "group.initial.rebalance.delay.ms"
 STORE_TIMEOUT: Final = "offsets.commit.timeout.ms"
 RETENTION_BYTES: Final = "log.retention.bytes"
+RETENTION_MS: Final = "log.retention.ms"
 RETENTION_INTERVAL: Final = "log.retention.check.interval.ms"
 BALANCE_ENABLED: Final = "auto.leader.rebalance.enable"
 BALANCE_INTERVAL: Final = "leader.imbalance.check.interval.seconds"
@@ -40,6 +41,7 @@ CLEANABLE_PERCENTAGE: Final = "log.cleaner.min.cleanable.ratio"
 """Recorded in percent."""
 CLEANER_ENABLED: Final = "log.cleaner.enable"
 COMPACTION_LAG: Final = "log.cleaner.min.compaction.lag.ms"
+MOVE_QUOTA: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 @declares(Kind.PHASE)
@@ -50,6 +52,8 @@ class Phase(View, frozen=True, kw_only=True):
     """
 
     phase: Word
+    wall_ms: Milliseconds | None = None
+    """The time of day by the harness's clock; histories of older versions lack it."""
 
 
 @declares(Kind.CONVERGENCE)
@@ -231,6 +235,8 @@ class StoredSegment(View, frozen=True, kw_only=True):
     count: int
     """The size of its file of records, in bytes."""
     topic_id: Word | None = None
+    max_timestamp: Milliseconds | None = None
+    """The largest of its batches, −1 without any; histories of older versions lack it."""
 
 
 @declares(Kind.STORED_BATCH)

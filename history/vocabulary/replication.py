@@ -5,7 +5,7 @@ Writer: a broker of the reference (process ``broker-N``, ``node`` N). It sets ``
 
 from __future__ import annotations
 
-from nemesis.history.events import Bytes, Kind, Records, Word
+from nemesis.history.events import Bytes, Kind, Milliseconds, Records, Word
 from nemesis.history.vocabulary.declaring import PartitionView, declares
 
 
@@ -95,6 +95,28 @@ class LogStartOffset(PartitionView, frozen=True, kw_only=True):
     log_end_offset: Records
     high_watermark: Records
     reason: Word
+
+
+@declares(Kind.SEGMENTS_DELETED)
+class SegmentsDeleted(PartitionView, frozen=True, kw_only=True):
+    """The broker deletes the first segments of a log, because retention or the start of the log allows it.
+
+    Also of the copy of a log that moves to another directory.
+    """
+
+    offset: Records
+    """The first offset of the segments."""
+    last_offset: Records
+    """The last offset of the segments."""
+    log_start_offset: Records
+    """The first offset of the log before."""
+    high_watermark: Records
+    bytes_after: Bytes
+    """The size of the segments that stay."""
+    max_timestamp: Milliseconds
+    """Of the last of the deleted segments; −1: its records have no time, or it has none."""
+    wall_ms: Milliseconds
+    """The broker's clock when it chose the segments."""
 
 
 @declares(Kind.LOG_DIR_CHANGED)

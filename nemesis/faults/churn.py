@@ -14,9 +14,15 @@ from nemesis.support.node_names import node_of
 
 
 async def end_a_session(
-    context: FaultContext, snapshot: ClusterSnapshot, rng: Random, *, spared: Collection[str]
+    context: FaultContext,
+    snapshot: ClusterSnapshot,
+    rng: Random,
+    *,
+    spared: Collection[str],
+    spares_controller: bool = True,
 ) -> list[str]:
-    """End the session of a registered broker that is not spared; of the controller only if no other broker is left.
+    """End the session of a registered broker that is not spared; of the controller only if no other broker is left, or
+    if it is not to be spared.
 
     Return the node whose session ended, or an empty list when all registered brokers are spared.
     """
@@ -24,7 +30,8 @@ async def end_a_session(
         node_of(broker): owner.session for broker, owner in sorted(snapshot.brokers.items())
     }
     others = [node for node in sessions if node not in spared]
-    candidates = [node for node in others if node != controller_of(snapshot)] or others
+    spared_controller = controller_of(snapshot) if spares_controller else None
+    candidates = [node for node in others if node != spared_controller] or others
     if not candidates:
         return []
     victim = rng.choice(candidates)

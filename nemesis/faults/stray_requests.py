@@ -15,8 +15,10 @@ cannot know whether the producers of a run have one: a copied Produce request is
 what any producer with a time-out can cause.
 
 Control and AlterPartition requests are sent only when leaders change, so sessions of other brokers end meanwhile
-(``churn``). Effect: bytes are stopped, or copies have arrived. Undone: no connection is stopped and no copy is under
-way.
+(``churn``): three, and further ones, also of controllers, while no request has gone astray. A broker that leads and is
+the controller sends AlterPartition to itself, without a link; with two live brokers that is nearly always so.
+
+Effect: bytes are stopped, or copies have arrived. Undone: no connection is stopped and no copy is under way.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ SELECTORS: Final[Mapping[RequestKind, str]] = MappingProxyType(
 """Whom drawn faults strike: the receiver of control and Produce requests, the sender of the others."""
 ELECTIONS: Final = 3
 ELECTION_INTERVAL_S: Final = 1.2
-EFFECT_TIMEOUT_S: Final = 6.0
+EFFECT_TIMEOUT_S: Final = 12.0
 POLL_INTERVAL_S: Final = 0.1
 MAX_LATE_MS: Final = 10_000
 
@@ -133,11 +135,19 @@ class StrayRequestsStrike:
     async def apply(self) -> Measured:
         before = await self._strayed()
         await self._guard.put()
-        ended = await self._churn()
+        ended: list[str] = []
+        for _ in range(ELECTIONS if self._needs_elections else 0):
+            ended += await self._end_a_session(spares_controller=True)
+            await asyncio.sleep(ELECTION_INTERVAL_S)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + EFFECT_TIMEOUT_S + self._fault.late_ms / 1000
+        next_election = loop.time()
         strayed = await self._strayed() - before
         while strayed == 0 and loop.time() < deadline:
+            is_idle = self._needs_elections and not (await self.verify()).detail["astray"]
+            if is_idle and loop.time() >= next_election:
+                ended += await self._end_a_session(spares_controller=False)
+                next_election = loop.time() + ELECTION_INTERVAL_S
             await asyncio.sleep(POLL_INTERVAL_S)
             strayed = await self._strayed() - before
         return Measured(
@@ -169,19 +179,23 @@ class StrayRequestsStrike:
             return sum(counter.copies for counter in counters)
         return sum(counter.held_bytes for counter in counters)
 
-    async def _churn(self) -> list[str]:
-        """Give controllers and leaders something to send, if the kind of requests needs it."""
-        ended: list[str] = []
-        if self._fault.requests not in ("control", "alter-partition"):
-            return ended
-        for _ in range(ELECTIONS):
-            snapshot = await self._context.view.snapshot()
-            spared = set(self.victims)
-            if controller_of(snapshot) in spared:  # it sends to itself without a link
-                spared = set(map(node_of, snapshot.brokers)) - spared
-            ended += await end_a_session(self._context, snapshot, self._rng, spared=spared)
-            await asyncio.sleep(ELECTION_INTERVAL_S)
-        return ended
+    @property
+    def _needs_elections(self) -> bool:
+        return self._fault.requests in ("control", "alter-partition")
+
+    async def _end_a_session(self, *, spares_controller: bool) -> list[str]:
+        """Give controllers and leaders something to send."""
+        snapshot = await self._context.view.snapshot()
+        spared = set(self.victims)
+        if controller_of(snapshot) in spared:  # it sends to itself without a link
+            spared = set(map(node_of, snapshot.brokers)) - spared
+        return await end_a_session(
+            self._context,
+            snapshot,
+            self._rng,
+            spared=spared,
+            spares_controller=spares_controller,
+        )
 
 
 def links_of(requests: RequestKind, victim: str, context: FaultContext) -> frozenset[Link]:

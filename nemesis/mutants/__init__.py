@@ -10,6 +10,8 @@ process that is told to carry a mutant replaces a method when it starts (``nemes
 from typing import Final
 
 from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE_BEFORE_REPLICATION
+from nemesis.mutants.age_in_other_units import MUTANT as AGE_IN_OTHER_UNITS
+from nemesis.mutants.another_replica_moved import MUTANT as ANOTHER_REPLICA_MOVED
 from nemesis.mutants.asked_epoch_answered import MUTANT as ASKED_EPOCH_ANSWERED
 from nemesis.mutants.balance_ends_when_idle import MUTANT as BALANCE_ENDS_WHEN_IDLE
 from nemesis.mutants.base import Mutant, MutantError
@@ -45,6 +47,7 @@ from nemesis.mutants.groups_not_replayed import MUTANT as GROUPS_NOT_REPLAYED
 from nemesis.mutants.hw_before_truncation import MUTANT as HW_BEFORE_TRUNCATION
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
 from nemesis.mutants.hw_unbounded import MUTANT as HW_UNBOUNDED
+from nemesis.mutants.isr_change_not_remembered import MUTANT as ISR_CHANGE_NOT_REMEMBERED
 from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
 from nemesis.mutants.isr_member_epoch_unchecked import MUTANT as ISR_MEMBER_EPOCH_UNCHECKED
 from nemesis.mutants.isr_written_unconditionally import MUTANT as ISR_WRITTEN_UNCONDITIONALLY
@@ -62,6 +65,7 @@ from nemesis.mutants.leaving_replica_uncounted import MUTANT as LEAVING_REPLICA_
 from nemesis.mutants.loaded_offsets_mixed import MUTANT as LOADED_OFFSETS_MIXED
 from nemesis.mutants.log_dir_events_left import MUTANT as LOG_DIR_EVENTS_LEFT
 from nemesis.mutants.marks_checkpointed_once import MUTANT as MARKS_CHECKPOINTED_ONCE
+from nemesis.mutants.marks_checkpointed_too_often import MUTANT as MARKS_CHECKPOINTED_TOO_OFTEN
 from nemesis.mutants.metadata_isr_change_ignored import MUTANT as METADATA_ISR_CHANGE_IGNORED
 from nemesis.mutants.metadata_with_old_epoch import MUTANT as METADATA_WITH_OLD_EPOCH
 from nemesis.mutants.min_isr_forgotten import MUTANT as MIN_ISR_FORGOTTEN
@@ -82,6 +86,7 @@ from nemesis.mutants.refused_append_kept import MUTANT as REFUSED_APPEND_KEPT
 from nemesis.mutants.refused_isr_left_pending import MUTANT as REFUSED_ISR_LEFT_PENDING
 from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATION_OF_A_DEAD_SESSION
 from nemesis.mutants.removed_partition_looked_up import MUTANT as REMOVED_PARTITION_LOOKED_UP
+from nemesis.mutants.replicas_answered_as_isr import MUTANT as REPLICAS_ANSWERED_AS_ISR
 from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
 from nemesis.mutants.resigned_controller_looks_away import (
     MUTANT as RESIGNED_CONTROLLER_LOOKS_AWAY,
@@ -183,6 +188,11 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             SEGMENTS_OVERFLOW,
             CLEANER_ENDS_WHEN_IDLE,
             MARKS_CHECKPOINTED_ONCE,
+            MARKS_CHECKPOINTED_TOO_OFTEN,
+            REPLICAS_ANSWERED_AS_ISR,
+            ISR_CHANGE_NOT_REMEMBERED,
+            ANOTHER_REPLICA_MOVED,
+            AGE_IN_OTHER_UNITS,
             NEWEST_BATCH_ANSWERED,
             GENERATION_KEPT,
             GROUPS_NOT_REPLAYED,

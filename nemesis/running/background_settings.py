@@ -20,9 +20,11 @@ from nemesis.history.vocabulary.harness import (
     COMPACTION_LAG,
     LOG_START_INTERVAL,
     MARK_INTERVAL,
+    MOVE_QUOTA,
     RECOVERY_POINT_INTERVAL,
     RETENTION_BYTES,
     RETENTION_INTERVAL,
+    RETENTION_MS,
     SEGMENT_BYTES,
     UNCLEAN_ELECTIONS,
 )
@@ -43,12 +45,17 @@ _DEFAULTS: Final[Mapping[str, int]] = MappingProxyType(
         CLEANER_BACKOFF: 15_000,
         CLEANER_ENABLED: True,
         COMPACTION_LAG: 0,
+        MOVE_QUOTA: 2**63 - 1,
     }
 )
 
 
 _CLEANUP_POLICY: Final = "log.cleanup.policy"
 _DELETE: Final = "delete"
+_RETENTION_UNITS: Final[Mapping[str, int]] = MappingProxyType(
+    {RETENTION_MS: 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
+)
+_WEEK_MS: Final = 604_800_000
 _CLEANABLE_RATIO: Final = 0.5
 
 
@@ -62,7 +69,18 @@ def background_settings(scenario: Scenario) -> dict[str, int]:
     known = {name: _number(str(configured.get(name, value))) for name, value in _DEFAULTS.items()}
     if str(configured.get(_CLEANUP_POLICY, _DELETE)) != _DELETE:
         del known[RETENTION_BYTES]
+    else:
+        known[RETENTION_MS] = _retention_ms(configured)
     return known | {CLEANABLE_PERCENTAGE: round(100 * ratio)}
+
+
+def _retention_ms(configured: Mapping[str, object]) -> int:
+    """Return ``log.retention.ms``, which comes before the same bound in minutes, and that before the one in hours."""
+    for name, unit in _RETENTION_UNITS.items():
+        if name in configured:
+            bound = int(str(configured[name]))
+            return bound if bound < 0 else bound * unit
+    return _WEEK_MS
 
 
 def _number(text: str) -> int:

@@ -291,7 +291,8 @@ class Run:
             self._harness.record(Kind.BROKER_PROPERTY, setting=setting, count=number)
 
     def _phase(self, name: str) -> None:
-        self._harness.record(Kind.PHASE, phase=name)
+        now_ms = int(asyncio.get_running_loop().time() * 1000)
+        self._harness.record(Kind.PHASE, phase=name, wall_ms=self._epoch_ms + now_ms)
         self._record.phase(name)
         self._ticker.status.phase = name
         self._ticker.show(self._ticker.status)

@@ -62,8 +62,17 @@ def _record(recorder: Recorder, node: int, log: StoredLog, *, is_alive: bool) ->
         error=log.damage or NO_ERROR,
     )
     for segment in log.segments:
+        times = [
+            batch.max_timestamp
+            for batch in log.batches
+            if batch.segment_offset == segment.base_offset
+        ]
         recorder.record(
-            Kind.STORED_SEGMENT, **tp, offset=segment.base_offset, count=segment.size_bytes
+            Kind.STORED_SEGMENT,
+            **tp,
+            offset=segment.base_offset,
+            count=segment.size_bytes,
+            max_timestamp=max(times, default=-1),
         )
     for batch in log.batches:
         recorder.record(

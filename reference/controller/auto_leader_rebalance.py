@@ -22,6 +22,7 @@ from nemesis.reference.controller.replica_leader_elections import ReplicaLeaderE
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.model import TopicPartition
+from nemesis.reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class AutoLeaderRebalance:
         *,
         elections: ReplicaLeaderElections,
         scheduler: KafkaScheduler,
+        tracer: Tracer,
         put: Callable[[Event], None],
     ) -> None:
         """``scheduler`` is shut down with this task."""
@@ -47,6 +49,7 @@ class AutoLeaderRebalance:
         self._allowed_ratio = config.leader_imbalance_per_broker_percentage / 100
         self._context = context
         self._elections = elections
+        self._tracer = tracer
         self._put = put
         self._scheduler = scheduler
         self._is_scheduled = False
@@ -62,6 +65,7 @@ class AutoLeaderRebalance:
 
     async def process(self) -> None:
         """Look, elect, and schedule the next look."""
+        self._tracer.event(Kind.JOB_STARTED, step=AUTO_LEADER_REBALANCE_TASK)
         try:
             for broker_id, partitions in self._imbalanced().items():
                 _logger.info("%d partitions shall be led by broker %d", len(partitions), broker_id)

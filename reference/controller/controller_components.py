@@ -188,6 +188,7 @@ class ControllerComponents:
             self.context,
             elections=self._replica_leader_elections,
             scheduler=KafkaScheduler(),
+            tracer=tracer,
             put=put,
         )
         self._producer_id_allocations = ProducerIdAllocations(self.context, zk_client.producer_ids)

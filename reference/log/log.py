@@ -60,6 +60,8 @@ from nemesis.reference.protocol.record_batch import (
 from nemesis.reference.protocol.records import read_records
 
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
+OnDeletion = Callable[["Log", int, int], None]
+"""Takes the log, how many of its first segments are deleted, and the time (ms) by which they were chosen."""
 
 
 class TimestampAndOffset(NamedTuple):
@@ -376,17 +378,21 @@ class Log(LocalLog):
             self.leader_epoch_cache.truncate_from_start(offset)
         return True
 
-    def delete_old_segments(self) -> int:
+    def delete_old_segments(self, on_deletion: OnDeletion | None = None) -> int:
         """Delete the segments that the topic's settings, or the log start offset, allow to go; return how many.
 
-        None that reaches beyond the high watermark (KAFKA-5634).
+        None that reaches beyond the high watermark (KAFKA-5634). ``on_deletion`` is called before anything is deleted,
+        with the number of segments and the time by which they were chosen.
         """
-        count = deletable_segments(self, now_ms=self._wall_clock())
+        now_ms = self._wall_clock()
+        count = deletable_segments(self, now_ms=now_ms)
         if count == 0:
             return 0
         if count == len(self._segments):
             self.roll()
         start = self._segments[count].base_offset
+        if on_deletion is not None:
+            on_deletion(self, count, now_ms)
         self.maybe_increment_log_start_offset(start, LogStartOffsetIncrementReason.SEGMENT_DELETION)
         with self._storage_errors("deleting segments of"):
             self.producer_state_manager.delete_snapshots(self._segments[:count])

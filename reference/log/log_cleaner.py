@@ -62,8 +62,11 @@ class LogCleaner:
         if is_open and log.config.is_compact and not self._threads:
             loop = asyncio.get_running_loop()
             self._threads = [
-                loop.create_task(self._run(), name=f"kafka-log-cleaner-thread-{number}")
-                for number in range(self._config.log_cleaner_threads)
+                loop.create_task(self._run(name), name=name)
+                for name in (
+                    f"kafka-log-cleaner-thread-{number}"
+                    for number in range(self._config.log_cleaner_threads)
+                )
             ]
 
     def note_gaps(self, log: Log) -> None:
@@ -105,9 +108,10 @@ class LogCleaner:
             self._manager.mark_uncleanable(cleanable)
         return True
 
-    async def _run(self) -> None:
+    async def _run(self, name: str) -> None:
         while True:
             if not await self.clean_filthiest_log():
+                self._tracer.event(Kind.JOB_STARTED, step=name)
                 await asyncio.sleep(self._config.log_cleaner_backoff_ms / 1000)
 
     async def _clean(self, cleanable: LogToClean) -> None:

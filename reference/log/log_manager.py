@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from uuid import UUID
 
 from nemesis.reference.kafka_config import KafkaConfig
@@ -262,7 +263,23 @@ class LogManager:
         """Delete the segments that are too old, too many, or before their log's start; not while it is compacted."""
         for log in self._every_log():
             if not self.cleaner.is_cleaning(log):
-                self._attempt(log.delete_old_segments)
+                self._attempt(partial(log.delete_old_segments, self._trace_deletion))
+
+    def _trace_deletion(self, log: Log, count: int, now_ms: int) -> None:
+        deleted, left = log.segments[:count], log.segments[count:]
+        self._tracer.event(
+            Kind.SEGMENTS_DELETED,
+            topic=log.topic_partition.topic,
+            topic_id=None if log.topic_id is None else str(log.topic_id),
+            partition=log.topic_partition.partition,
+            offset=deleted[0].base_offset,
+            last_offset=left[0].base_offset - 1,
+            log_start_offset=log.log_start_offset,
+            high_watermark=log.high_watermark,
+            bytes_after=sum(segment.size for segment in left),
+            max_timestamp=deleted[-1].max_timestamp if deleted[-1].size else -1,
+            wall_ms=now_ms,
+        )
 
     def flush_dirty_logs(self) -> None:
         """Sync the logs whose last sync is ``flush.ms`` ago."""

@@ -42,6 +42,7 @@ def trace_roles_answered(
             leader=state.leader_and_isr.leader,
             leader_epoch=state.leader_and_isr.leader_epoch,
             partition_epoch=state.leader_and_isr.partition_epoch,
+            isr=list(state.leader_and_isr.isr),
             error=error.name.upper(),
         )
 
@@ -85,7 +86,10 @@ def trace_metadata(
         known = _known(after, topic_partition)
         if known is not None and known != _known(before, topic_partition):
             tracer.event(
-                Kind.PARTITION_METADATA, **_state(known), controller_epoch=known.controller_epoch
+                Kind.PARTITION_METADATA,
+                **_state(known),
+                controller_epoch=known.controller_epoch,
+                replicas=list(known.replicas),
             )
     for state in states:
         if state != _known(before, state.topic_partition):
@@ -107,6 +111,7 @@ def _state(state: UpdateMetadataPartitionState) -> dict[str, Any]:
         "leader": state.leader,
         "leader_epoch": state.leader_epoch,
         "partition_epoch": state.partition_epoch,
+        "isr": list(state.isr),
     }
 
 

@@ -144,7 +144,9 @@ class KafkaServer:
             },
             wall_clock=wall_clock,
         )
-        self._scheduler = scheduler = KafkaScheduler()
+        self._scheduler = scheduler = KafkaScheduler(
+            on_turn=lambda name: tracer.event(Kind.JOB_STARTED, step=name)
+        )
         self.replica_manager = ReplicaManager(
             config,
             tracer=tracer,

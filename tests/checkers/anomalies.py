@@ -199,6 +199,22 @@ def knows_an_older_epoch_again(events: list[Event], choose: Choose) -> list[Even
     return [*events, change(events[index], seq=events[index].seq + 1, partition_epoch=-1)]
 
 
+def answers_other_metadata(events: list[Event], choose: Choose) -> list[Event] | None:
+    known = events[choose(_places(events, "partition-metadata"))]
+    now = _end(events)
+    about = {"process": "query-9", "incarnation": None, "f": "metadata", "op": 9, "time": now}
+    return [
+        *events,
+        change(known, kind="invoke", seq=1, **about),
+        change(known, kind="ok", seq=2, **about, leader_epoch=99, isr=[1], replicas=[1]),
+    ]
+
+
+def sends_a_state_that_was_never_written(events: list[Event], choose: Choose) -> list[Event] | None:
+    index = choose(_places(events, "control-request-answered", api="UpdateMetadata"))
+    return _with(events, index, change(events[index], leader=_other(events[index].leader)))
+
+
 def acknowledges_alone(events: list[Event], choose: Choose) -> list[Event] | None:
     """The leader's setting needs two in-sync replicas, and it counts itself alone."""
     index = choose(_places(events, "produce-acknowledged"))
@@ -588,6 +604,8 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "hw-within-log": [opens_a_log_with_a_mark_behind_its_end],
     "producers-within-log": [remembers_a_producer_beyond_its_end],
     "metadata-never-back": [knows_an_older_epoch_again],
+    "metadata-answered": [answers_other_metadata],
+    "states-sent-as-written": [sends_a_state_that_was_never_written],
     "control-requests-applied": [answers_for_a_newer_role, answers_for_newer_metadata],
     "min-isr-behind-ack": [acknowledges_alone],
     "client-offsets-grow": [answers_less_than_before],

@@ -211,7 +211,8 @@ class HonestCluster:
         }
         op = "create" if before is None else "setData"
         self._znode(boss.session, "/controller_epoch", zk_op="check", zk_version=self.epoch)
-        self._znode(boss.session, STATE, same=1, zk_op=op, controller_epoch=self.epoch, **state)
+        written = {"zk_op": op, "zk_version": epoch, "controller_epoch": self.epoch}
+        self._znode(boss.session, STATE, same=1, **written, **state)
         if before is None or leader_epoch != before.leader_epoch:
             about: dict[str, Any] = {
                 "replicas": list(NODES),

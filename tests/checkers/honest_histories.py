@@ -38,6 +38,9 @@ NOT_IN_THE_MODEL = frozenset(
             "compaction-runs",
             "checkpoints-kept",
             "times-answered",
+            "jobs-on-time",
+            "segments-deleted-by-rule",
+            "log-dir-moves-end",
         ),
     }
 )

@@ -154,5 +154,12 @@ def test_nothing_below_a_high_watermark_proves_nothing() -> None:
     assert verdict(*files(10, 1, [7], mark=0)) is Verdict.UNKNOWN
 
 
+def test_logs_that_are_compacted_up_to_their_high_watermark_are_compared() -> None:
+    two = [*files(10, 1, [7, 8], cleaner_offset=2), *files(20, 2, [7, 8], cleaner_offset=2)]
+    result = only(FinalLogs(), [started(0, 1, unclean=False), *two], NAME)
+    assert (result.verdict, result.checked) == (Verdict.VALID, 2)
+    assert verdict(*files(10, 1, [7, 8], cleaner_offset=2)) is Verdict.UNKNOWN
+
+
 def test_traces_alone_prove_nothing() -> None:
     assert verdict(broker(1, 1, "log-loaded", log_end_offset=0, **TP)) is Verdict.UNKNOWN

@@ -29,6 +29,7 @@ from nemesis.checkers.breaks.retention import (
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.liveness.retention import Retention
 from nemesis.history.events import Event
+from nemesis.history.vocabulary.harness import RETENTION_MS
 from tests.checkers.histories import only
 
 SEGMENTS = (0, 1, 2)
@@ -130,6 +131,24 @@ def test_only_what_is_committed_is_deleted(events: list[Event]) -> None:
 )
 def test_a_correct_broker(events: list[Event]) -> None:
     assert verdict(*BEGUN, events, ended(9), stored(*SEGMENTS)) is Verdict.VALID
+
+
+def aged(wall_ms: int, *, newest: int, retention_ms: int = 10) -> Result:
+    """Judge a log whose segments have this newest record, at a time of day 18 ms after the start."""
+    bound = harness(0, "broker-property", setting=RETENTION_MS, count=retention_ms)
+    end = [*measured(18), harness(18, "phase", phase="end", wall_ms=wall_ms)]
+    return judged(bound, *NO_RETENTION, COMMITTED, end, stored(*SEGMENTS, newest=newest))
+
+
+def test_a_segment_that_is_too_old() -> None:
+    (finding,) = aged(1_018, newest=1_002).findings
+    assert finding.sentence == (
+        "Broker 1 kept the segment of t-0 from offset 0 to 0 for 6 ms, though its newest record was 16 ms old at the "
+        "end, and retention.ms is 10. It looks every 5 ms."
+    )
+    assert not aged(1_018, newest=1_003).findings
+    assert not aged(1_018, newest=-1).findings
+    assert not aged(1_018, newest=1_002, retention_ms=-1).findings
 
 
 def test_the_retention_of_the_topic_comes_before_that_of_the_broker() -> None:

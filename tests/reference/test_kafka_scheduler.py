@@ -26,6 +26,20 @@ def test_a_job_runs_after_each_period_until_the_scheduler_ends() -> None:
     assert turns == [5, 10]
 
 
+def test_each_turn_of_a_recurring_job_is_reported_before_it() -> None:
+    turns: list[str] = []
+
+    async def test() -> None:
+        scheduler = KafkaScheduler(on_turn=lambda name: turns.append(f"turn of {name}"))
+        scheduler.schedule("job", lambda: turns.append("job"), period_s=5)
+        scheduler.schedule_once("other", lambda: turns.append("other"), delay_s=6)
+        await asyncio.sleep(12)
+        await scheduler.shutdown()
+
+    run(test())
+    assert turns == ["turn of job", "job", "other", "turn of job", "job"]
+
+
 def test_a_job_is_awaited_before_its_next_period_begins() -> None:
     turns: list[float] = []
 

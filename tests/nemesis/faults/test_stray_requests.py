@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from nemesis.faults.base import DrawRange, FaultContext
-from nemesis.faults.stray_requests import Fate, RequestKind, StrayRequests
+from nemesis.faults.pause import Pause
+from nemesis.faults.stray_requests import ELECTIONS, Fate, RequestKind, StrayRequests
 from nemesis.support.errors import UsageError
 from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
 
@@ -24,6 +25,23 @@ def test_every_kind_goes_astray_in_every_way(requests: RequestKind, fate: Fate) 
         strike = await struck(fault, context)
         await asyncio.sleep(4.0)
         assert await healed(strike, context) == {"astray": 0}
+
+    in_cluster(test)
+
+
+def test_a_broker_that_sends_to_itself_goes_on_until_another_one_is_the_controller() -> None:
+    async def test(context: FaultContext) -> None:
+        await create_topic(context)
+        pause = await struck(Pause(selector="broker-3"), context)
+        asyncio.get_running_loop().call_later(6.0, asyncio.ensure_future, healed(pause, context))
+        fault = StrayRequests(
+            requests="alter-partition", fate="copied", selector="broker-1", late_ms=1_500
+        )
+        strike = await fault.aim(context, Random(1))
+        applied = await strike.apply()
+        assert applied.is_effective
+        assert len(applied.detail["sessions_ended"]) > ELECTIONS
+        await healed(strike, context)
 
     in_cluster(test)
 

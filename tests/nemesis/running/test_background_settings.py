@@ -24,7 +24,9 @@ def test_what_the_scenario_sets() -> None:
         "log.flush.start.offset.checkpoint.interval.ms": 60_000,
         "log.retention.bytes": -1,
         "log.retention.check.interval.ms": 300_000,
+        "log.retention.ms": 604_800_000,
         "log.segment.bytes": 4096,
+        "replica.alter.log.dirs.io.max.bytes.per.second": 2**63 - 1,
         "replica.high.watermark.checkpoint.interval.ms": 1_000,
         "unclean.leader.election.enable": 0,
     }
@@ -44,5 +46,16 @@ def test_defaults_are_those_of_brokers() -> None:
     settings = background_settings(msgspec.structs.replace(SCENARIO, broker={}))
     defaults = {field.encode_name: field.default for field in msgspec.structs.fields(KafkaConfig)}
     ratio = settings.pop("log.cleaner.min.cleanable.ratio")
+    retention_ms = settings.pop("log.retention.ms")
     assert settings == {name: defaults[name] for name in settings}
     assert ratio == 100 * defaults["log.cleaner.min.cleanable.ratio"]
+    assert retention_ms == 3_600_000 * defaults["log.retention.hours"]
+
+
+def test_retention_by_age_may_be_set_in_other_units() -> None:
+    minutes = msgspec.structs.replace(SCENARIO, broker={"log.retention.minutes": 2})
+    assert background_settings(minutes)["log.retention.ms"] == 120_000
+    both = msgspec.structs.replace(
+        SCENARIO, broker={"log.retention.ms": -1, "log.retention.hours": 1}
+    )
+    assert background_settings(both)["log.retention.ms"] == -1

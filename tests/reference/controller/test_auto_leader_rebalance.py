@@ -41,6 +41,7 @@ class Balance:
             self.context,
             elections=elections,
             scheduler=KafkaScheduler(),
+            tracer=machines.tracer,
             put=self._put,
         )
 
