@@ -34,7 +34,13 @@ from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running import doctor, run_directories
-from nemesis.running.checking_options import checker_names, engine_of, spark_master_of
+from nemesis.running.checking_options import (
+    INLINE,
+    checker_names,
+    default_engine,
+    engine_of,
+    spark_master_of,
+)
 from nemesis.running.mutant_choice import argument_in, mutant_of_argument
 from nemesis.running.simulated.run import runtime_config
 from nemesis.running.simulated.specification import SimulationSpec
@@ -81,7 +87,7 @@ class RunOptions:
     """The name of a planted bug, or a file that holds one."""
     checkers: str | None = None
     engine: str | None = None
-    """Default: inline for a simulation, which is judged in memory; else spark."""
+    """Default: inline for a simulation, which is judged in memory, and without Spark; else spark."""
     spark_master: str | None = None
 
 
@@ -189,7 +195,7 @@ def prepare(options: RunOptions) -> RunRequest:
         )
     if options.seed is not None and not 0 <= options.seed <= scenario.MAX_SEED:
         raise UsageError(f"--seed is {options.seed}: allowed are 0 to {scenario.MAX_SEED}")
-    engine = options.engine or ("inline" if chosen.runtime == SIMULATION else "spark")
+    engine = options.engine or (INLINE if chosen.runtime == SIMULATION else default_engine())
     request = RunRequest(
         scenario_argument=options.scenario,
         scenario=chosen,
