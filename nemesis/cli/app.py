@@ -55,6 +55,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "shrink": "shrink_run",
     "fetch": "fetch_target",
     "list": "list_everything",
+    "scenario": "scenario",
     "doctor": "examine",
     "clean": "clean_up",
 }

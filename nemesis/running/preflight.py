@@ -45,6 +45,7 @@ from nemesis.running.mutant_choice import argument_in, mutant_of_argument
 from nemesis.running.simulated.run import runtime_config
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.running.simulated.stored import encode_spec
+from nemesis.running.timeout_settings import timeout_settings
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.runtimes.simulation.runtime import UNSUPPORTED as SIMULATION_UNSUPPORTED
@@ -52,6 +53,7 @@ from nemesis.scenarios import scenario
 from nemesis.scenarios.broker_properties import BrokerProperties, arguments, parse
 from nemesis.scenarios.scenario import Scenario
 from nemesis.support.choices import choose
+from nemesis.support.detection import undetectable
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.paths import short
 from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
@@ -230,6 +232,9 @@ def make_ready(request: RunRequest, say: Callable[[str], None]) -> None:
     """
     for reason, names in request.left_out.items():
         say(f"of the scenario's faults and recipes the run leaves out {', '.join(names)}: {reason}")
+    timeouts = timeout_settings(request.scenario)
+    for fault in undetectable(plans.encode(request.plan), timeouts):
+        say(f"not detectable: {fault}")
     request.scenario.chosen_target.make_ready(say)
     real_time = RUNTIMES[request.scenario.runtime].real_time
     if real_time is not None:
