@@ -1,11 +1,11 @@
-# make run      set up everything and run the main job with the defaults
+# make run      set up what a run needs and run the main job with the defaults
 # make test     set up everything and run every test
 # make check    ruff, mypy --strict, import-linter, the tidy tests
 # make bench    the benchmarks of benchmarks/, ratios measured in one run
 # make bench-kafka   the reference and Apache Kafka side by side
 # make nightly  the long sweeps, and new examples for the laws
 
-.PHONY: install run test check bench bench-kafka nightly clean
+.PHONY: install install-dev run test check bench bench-kafka nightly clean
 NEMESIS := .venv/bin/nemesis
 PYTEST := .venv/bin/python -m pytest
 # Brokers and workers are new interpreters all the time: they read what another one has compiled.
@@ -14,10 +14,14 @@ unexport PYTHONDONTWRITEBYTECODE
 install:
 	@.ci/install
 
+# What development needs beyond a run.
+install-dev:
+	@.ci/install --dev
+
 run: install
 	$(NEMESIS) run partition-controller
 
-check: install
+check: install-dev
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
@@ -32,10 +36,10 @@ test:
 	$(PYTEST) -m "not e2e and not nightly" -n 2 -q; code=$$?; wait; exit $$code
 	$(PYTEST) -m "e2e and not nightly" -n 2 --dist loadgroup -q
 
-bench: install
+bench: install-dev
 	.venv/bin/python -m benchmarks
 
-bench-kafka: install
+bench-kafka: install-dev
 	.venv/bin/python -m benchmarks kafka
 
 nightly:

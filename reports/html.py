@@ -100,6 +100,7 @@ def render(
         groups=_grouped(numbered),
         run=run,
         not_begun=_not_begun(info, run),
+        undetectable=info.undetectable,
         drawn=drawn,
         operations=operations,
         events_by_kind=_client_facts(run, operations) if info.foreign else _facts(run, rows, info),

@@ -32,7 +32,7 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     send_interval_ms: _Milliseconds = 40
     """A producer's pace: the least time from one send to its next."""
     follower_consumers: Annotated[int, Meta(ge=0, le=1000)] = 0
-    """How many of the consumers, the last ones, read from a replica that they draw anew for each poll (KIP-392)."""
+    """How many of the consumers, the last ones, read from a replica that they draw again for each poll (KIP-392)."""
     poll_interval_ms: _Milliseconds = 25
     poll_max_wait_ms: _Milliseconds = 100
     operation_timeout_ms: _Milliseconds = 1_500
@@ -65,9 +65,9 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     keys: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     """Of how many keys each record has one; the topics are compacted then. 0: they are not."""
     delete_records_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
-    """How often somebody deletes most records of a partition; 0: never."""
+    """How often a client deletes most records of a partition; 0: never."""
     move_log_dirs_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
-    """How often somebody moves a replica to another log directory of its broker; 0: never."""
+    """How often a client moves a replica to another log directory of its broker; 0: never."""
     query_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
     """How often a client asks some broker for offsets, metadata or ends of leader epochs; 0: never."""
     administration_clients: Annotated[int, Meta(ge=0, le=1000)] = 0

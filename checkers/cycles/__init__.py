@@ -9,7 +9,7 @@
 * ``internal``       contradictions inside one transaction
 * ``edges``, ``list_edges``, ``register_edges``, ``process_order``  dependencies
 * ``candidate_components``       where cycles can be at all
-* ``states``, ``search``, ``paths``       which cycles there are, the shortest ones
+* ``states``, ``components``, ``search``, ``paths``       which cycles there are, the shortest ones
 * ``transaction_names``, ``reasons``, ``explain``     findings, step by step
 * ``log_transactions``    the check of transactions over logs; its ``log_rows``, ``log_analysis``, ``log_explain``
 

@@ -150,6 +150,8 @@ def _by_component(component: Numbers, edge: Numbers) -> list[Numbers]:
     """The edges of each component, of the first ``MAX_EXPLAINED`` components."""
     if not len(edge):
         return []
+    _, first, number = np.unique(component, return_index=True, return_inverse=True)
+    component = first[number]  # by the first of its edges, however components are numbered
     by = np.argsort(component, kind="stable")
     cuts = np.flatnonzero(np.diff(component[by])) + 1
     return np.split(edge[by], cuts)[:MAX_EXPLAINED]

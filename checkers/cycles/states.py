@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nemesis.checkers.cycles.components import components as components_of
 from nemesis.checkers.cycles.edges import PROCESS, RW, WR, WW, Edges
 from nemesis.checkers.cycles.models import Level, SessionOrder
 from nemesis.checkers.cycles.transactions import Mask
@@ -57,7 +58,7 @@ class States:
 
     def components(self) -> Numbers:
         """Return the number of each state's strongly connected component."""
-        return _components(self.size, self.source, self.target, is_strong=True)
+        return components_of(self.size, self.source, self.target, is_strong=True)
 
     def partition(self, component: Numbers) -> Numbers:
         """Return for each transaction a number, equal for those that components join."""
@@ -65,7 +66,7 @@ class States:
             return component
         state = np.arange(self.size)
         number = self.transactions + component
-        joined = _components(
+        joined = components_of(
             self.transactions + self.size, state % self.transactions, number, is_strong=False
         )
         return joined[: self.transactions]
@@ -77,28 +78,13 @@ def join(count: int, a: Numbers, b: Numbers) -> Numbers:
     b = np.unique(b, return_inverse=True)[1]
     thing = np.arange(count)
     source, target = np.concatenate([thing, thing]), np.concatenate([count + a, 2 * count + b])
-    return _components(3 * count, source, target, is_strong=False)[:count]
+    return components_of(3 * count, source, target, is_strong=False)[:count]
 
 
 def sizes(component: Numbers) -> Numbers:
     """Return for each state how many its component has."""
     counted: Numbers = np.bincount(component)[component] if len(component) else component
     return counted
-
-
-def _components(count: int, source: Numbers, target: Numbers, *, is_strong: bool) -> Numbers:
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    if not count:
-        return np.zeros(0, dtype=np.int64)
-    ones = np.ones(len(source), dtype=np.int8)
-    graph = csr_array((ones, (source, target)), shape=(count, count))
-    if is_strong:
-        _, labels = connected_components(graph, connection="strong")
-    else:
-        _, labels = connected_components(graph, connection="weak")
-    return np.asarray(labels, dtype=np.int64)
 
 
 def crossing(states: States, component: Numbers, joined: Numbers) -> Mask:

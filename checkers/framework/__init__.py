@@ -4,7 +4,7 @@
 * ``segment``         what a check sees of a history
 * ``columns``, ``arrays``   the vectors behind a segment; ``dependencies`` those that are looked up instead of decoded
 * ``engine``          runs checks on Spark or in process; ``rounds`` runs those whose keys are too large for one task
-* ``compiled``        kernels that numba compiles
+* ``compiled``, ``compiler``   kernels that numba compiles, and whether it is installed
 * ``property``        a property as one object; ``reason`` what its explanation starts from
 * ``model``           verdicts, findings, results; ``findings`` builds them
 """

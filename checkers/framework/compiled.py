@@ -5,15 +5,18 @@ and a small history of our own runs needs none. Compiled code is kept on disk be
 
 Limits: numba compiles anew what is in a file that has changed, and does not look at the files of what is called from
 there. So a kernel calls only kernels of its own file (a test says so); constants of other files that it uses never
-change.
+change. Without numba the kernels run as Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import ParamSpec, TypeVar, cast
 
-from numba import njit
+import numpy as np
+
+from nemesis.checkers.framework.compiler import has_compiler
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,4 +24,19 @@ R = TypeVar("R")
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function compiled for the types that it is called with, at the first call with them."""
+    if not has_compiler():
+        return _interpreted(function)
+    from numba import njit
+
     return cast("Callable[P, R]", njit(cache=True)(function))
+
+
+def _interpreted(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function with compiled code's arithmetic: numbers of 64 bits that wrap around."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **options: P.kwargs) -> R:
+        with np.errstate(over="ignore"):
+            return function(*arguments, **options)
+
+    return call

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from nemesis.checkers.framework.compiler import has_compiler
 from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.linearizable.object_operations import (
     ALWAYS,
@@ -111,7 +112,7 @@ def _positions_of_words(segment: Segment, column: str, words: Sequence[str]) -> 
 
 def _joined(rows: Rows) -> Pairs:
     """The operations of these rows, and what is left over."""
-    if len(rows) >= WORTH_COMPILED:
+    if len(rows) >= WORTH_COMPILED and has_compiler():
         low, high = int(rows.op.min()), int(rows.op.max())
         if high - low < SPARSE * len(rows):
             from nemesis.checkers.linearizable.pairing import joined

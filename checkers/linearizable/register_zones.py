@@ -26,6 +26,7 @@ from typing import Final
 
 import numpy as np
 
+from nemesis.checkers.framework.compiler import has_compiler
 from nemesis.checkers.framework.segment import Mask, Numbers
 from nemesis.checkers.linearizable.object_operations import (
     ALWAYS,
@@ -131,7 +132,7 @@ class Conflicts:
 def conflicts(operations: Operations, values: Values, possible_reads: Numbers) -> Conflicts:
     """Return the zones that exclude each other, by the time of the first."""
     low, high = zones(operations, values, possible_reads)
-    if len(low) >= WORTH_COMPILED:
+    if len(low) >= WORTH_COMPILED and has_compiler():
         from nemesis.checkers.linearizable import zone_walk
 
         zone_conflicts = zone_walk.conflicts(low, high, values.keys, LARGEST)
@@ -164,7 +165,7 @@ def zones(
     is_read = np.zeros(count, dtype=np.bool_)
     low = np.full(count, NEVER, dtype=np.int64)
     high = np.full(count, ALWAYS, dtype=np.int64)
-    if count >= WORTH_COMPILED:
+    if count >= WORTH_COMPILED and has_compiler():
         from nemesis.checkers.linearizable import zone_walk
 
         columns = (operations.start, operations.finish, operations.outcome)

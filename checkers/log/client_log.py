@@ -56,6 +56,7 @@ import msgspec
 from nemesis.checkers import unclean
 from nemesis.checkers.breaks import clients as breaks
 from nemesis.checkers.explain import clients
+from nemesis.checkers.framework.compiler import has_compiler
 from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import PartitionedCheck, Results, Rounds, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
@@ -145,7 +146,7 @@ class ClientLog(PartitionedCheck[PartitionReport]):
 
         topic, partition = key
         report = None
-        if topic is not None and partition is not None:
+        if topic is not None and partition is not None and has_compiler():
             sources = [Source(group, topic, partition, self.kinds) for group in groups]
             report = yield from certify(tp_name(topic, partition), sources, self.columns)
         if report is None:

@@ -33,6 +33,7 @@ import numpy as np
 
 from nemesis.checkers.breaks import replicas as breaks
 from nemesis.checkers.explain import replicas
+from nemesis.checkers.framework.compiler import has_compiler
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, Scan, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
@@ -152,7 +153,7 @@ class HwBounded(Scan[Held, BoundedSummary]):
         return (HW_BOUNDED,)
 
     def state(self, segment: Segment) -> Held:
-        if len(segment) < self.worth_proving:
+        if len(segment) < self.worth_proving or not has_compiler():
             return self._state_of_few(segment)
         from nemesis.checkers.replication.claims import claims, tracing
 

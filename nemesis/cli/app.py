@@ -32,10 +32,10 @@ from nemesis.support.errors import (
     NemesisError,
     UsageError,
 )
+from nemesis.support.extras import DISTRIBUTION, sentence_about
 from nemesis.support.interrupts import Interrupted, deaf
 
 PROGRAM: Final = "nemesis"
-DISTRIBUTION: Final = "nemesis-kafka"
 COMPLETION: Final = "_NEMESIS_COMPLETE"
 """The variable with which a shell asks for completions."""
 INTERRUPTED: Final = "interrupted"
@@ -55,6 +55,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "shrink": "shrink_run",
     "fetch": "fetch_target",
     "list": "list_everything",
+    "scenario": "scenario",
     "doctor": "examine",
     "clean": "clean_up",
 }
@@ -175,6 +176,9 @@ def _fail(error: Exception, arguments: Sequence[str]) -> int:
     if (known := _exit_code(error)) is not None:
         say_error(str(error))
         return known
+    if isinstance(error, ModuleNotFoundError) and (missing := sentence_about(error)) is not None:
+        say_error(missing)
+        return EXIT_USAGE
     if isinstance(error, OSError) and error.errno in FORBIDDEN and error.filename is not None:
         say_error(
             f"{os.fsdecode(error.filename)}: {error.strerror}: "

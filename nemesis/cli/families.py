@@ -10,6 +10,7 @@ from nemesis.checkers import property_named
 from nemesis.checkers.framework.property import Property
 
 OTHERS: Final = "others"
+OBJECTIVES: Final = "objectives"
 FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "controller": (
@@ -29,6 +30,7 @@ FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "exceptions": ("exceptions",),
         "recovery": ("convergence", "liveness"),
         "faults": ("faults",),
+        OBJECTIVES: (),
         "objects": ("linearizable",),
         "transactions": ("cycles",),
     }
@@ -42,7 +44,9 @@ _FAMILY_OF_MODULE: Final = {
 def family_of(name: str) -> str:
     """Return the family of the property with this name; ``OTHERS`` for a property of a user."""
     decided = property_named(name)
-    return OTHERS if decided is None else _FAMILY_OF_MODULE.get(module_of(decided), OTHERS)
+    if decided is None:
+        return OBJECTIVES if name.startswith("objective-") else OTHERS
+    return _FAMILY_OF_MODULE.get(module_of(decided), OTHERS)
 
 
 def module_of(decided: Property) -> str:

@@ -123,7 +123,12 @@ Known = Annotated[
     ),
 ]
 EngineName = Annotated[
-    str, typer.Option("--engine", metavar="spark|inline", help="Where the checkers run.")
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="spark|inline",
+        help="Where the checkers run. Default: spark if PySpark is installed, else inline.",
+    ),
 ]
 Master = Annotated[
     str | None, typer.Option("--spark-master", metavar="URL", help="A Spark cluster to use.")

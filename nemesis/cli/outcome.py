@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 import typer
 
+from nemesis.checkers.framework.compiler import has_compiler
 from nemesis.checkers.framework.model import Outcome
 from nemesis.cli.console import note, out, say, say_json
 from nemesis.cli.outcome_lines import lines, verdict_text
 from nemesis.cli.pasted import replay_of
 from nemesis.history.run_directory import RunDirectory
+from nemesis.support.extras import cure
 from nemesis.support.paths import short
+
+SLOW_EVENTS: Final = 1_000_000
+"""Of more events the console says that compiled kernels would be faster."""
 
 
 def say_outcome(
@@ -31,6 +38,10 @@ def say_outcome(
             }
         )
         raise typer.Exit(outcome.verdict.exit_code)
+    if outcome.events > SLOW_EVENTS and not has_compiler():
+        note(
+            f"{outcome.events:,} events were judged without numba, which takes minutes longer: {cure('kernels')}"
+        )
     for line in lines(outcome, is_verbose=is_verbose):
         say(line)
     report, replay = short(run_directory.report_file), replay_of(run_directory)

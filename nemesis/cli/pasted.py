@@ -38,12 +38,11 @@ def command(arguments: Sequence[str]) -> str:
 
 def _program() -> list[str]:
     """Return the program as it was called, or shorter if the shell finds it."""
-    if shutil.which(PROGRAM) is not None:
-        return [PROGRAM]
-    called = Path(sys.argv[0])
+    on_path, called = shutil.which(PROGRAM), Path(sys.argv[0])
     if called.name == PROGRAM and os.access(called, os.X_OK):
-        return [short(called)]
-    return [sys.executable, "-m", PROGRAM]
+        is_same = on_path is not None and called.samefile(on_path)
+        return [PROGRAM if is_same else short(called)]
+    return [sys.executable, "-m", PROGRAM] if on_path is None else [PROGRAM]
 
 
 def _are_there(stored: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 * ``judge``        ingest, check, render (start here)
 * ``known``        behaviour of Kafka that breaks a property and is known, with its reference
+* ``objectives``   the longest outages that a scenario accepts, each a verdict of its own
 * ``ignored_settings``  what was set for brokers and reference brokers do not know
 * ``foreign``      a history of another system becomes a run, and its outcome speaks in that system's names
 * ``fetch``        a run in an object store is judged from here

@@ -41,10 +41,13 @@ from nemesis.history.spark_cluster import is_local
 from nemesis.judging import foreign
 from nemesis.judging.ignored_settings import ignored_settings
 from nemesis.judging.known.marking import Allowed, marked, without_unlisted
+from nemesis.judging.objectives import objectives_of, with_objectives
 from nemesis.judging.warm_spark import warm_spark
 from nemesis.support.errors import UsageError
 from nemesis.support.paths import short
 
+UNNOTICED = "unnoticed"
+"""The value of a scenario's ``expect`` that allows a run whose faults are all too short to be noticed."""
 _Checked = Callable[[Sequence[Check]], Outcome]
 """Runs checks over the history of the run."""
 
@@ -109,8 +112,23 @@ def _outcome_of_ours(info: RunInfo, names: Sequence[str] | None, checked: _Check
     )
     if names is not None:
         return outcome
+    outcome = with_objectives(_with_noticed_faults(info, outcome), objectives_of(info.config))
     left_out = tuple(name for name in by_default if name not in judgeable)
     return msgspec.structs.replace(outcome, not_recorded=left_out)
+
+
+def _with_noticed_faults(info: RunInfo, outcome: Outcome) -> Outcome:
+    """Return the outcome, with a problem if no fault of the plan could be noticed and the scenario expects it."""
+    if not info.plan or len(info.undetectable) < len(info.plan):
+        return outcome
+    if info.config.get("expect") == UNNOTICED:
+        return outcome
+    problem = f"no fault of the plan could be detected: {info.undetectable[0]}"
+    return msgspec.structs.replace(
+        outcome,
+        problems=(*outcome.problems, problem),
+        verdict=combine([outcome.verdict, Verdict.UNKNOWN]),
+    )
 
 
 def _workload(info: RunInfo) -> str | None:

@@ -15,8 +15,11 @@ from nemesis.checkers.foreign import MODELLED
 from nemesis.checkers.framework.engine import Engine
 from nemesis.support.choices import one_of
 from nemesis.support.errors import UsageError
+from nemesis.support.extras import is_installed, require_package
 
 ENGINES: Final[tuple[Engine, ...]] = ("spark", "inline")
+SPARK: Final = "spark"
+INLINE: Final = "inline"
 SPARK_MASTER: Final = re.compile(
     r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[.+\]|spark://.+|yarn|k8s://.+"
 )
@@ -50,9 +53,16 @@ def require_model(name: str | None, workload: str | None) -> None:
     one_of("consistency model", name, MODELS)
 
 
+def default_engine() -> Engine:
+    """Return Spark if it is installed; else the checkers run in this process."""
+    return SPARK if is_installed("pyspark") else INLINE
+
+
 def engine_of(name: str) -> Engine:
-    """Return the engine of this name; raises ``UsageError``."""
+    """Return the engine of this name; raises ``UsageError``, also if Spark is not installed."""
     one_of("engine", name, ENGINES)
+    if name == SPARK:
+        require_package("pyspark", "--engine spark")
     return next(engine for engine in ENGINES if engine == name)
 
 

@@ -34,11 +34,18 @@ from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running import doctor, run_directories
-from nemesis.running.checking_options import checker_names, engine_of, spark_master_of
+from nemesis.running.checking_options import (
+    INLINE,
+    checker_names,
+    default_engine,
+    engine_of,
+    spark_master_of,
+)
 from nemesis.running.mutant_choice import argument_in, mutant_of_argument
 from nemesis.running.simulated.run import runtime_config
 from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.running.simulated.stored import encode_spec
+from nemesis.running.timeout_settings import timeout_settings
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.runtimes.simulation.runtime import UNSUPPORTED as SIMULATION_UNSUPPORTED
@@ -46,6 +53,7 @@ from nemesis.scenarios import scenario
 from nemesis.scenarios.broker_properties import BrokerProperties, arguments, parse
 from nemesis.scenarios.scenario import Scenario
 from nemesis.support.choices import choose
+from nemesis.support.detection import undetectable
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.paths import short
 from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
@@ -81,7 +89,7 @@ class RunOptions:
     """The name of a planted bug, or a file that holds one."""
     checkers: str | None = None
     engine: str | None = None
-    """Default: inline for a simulation, which is judged in memory; else spark."""
+    """Default: inline for a simulation, which is judged in memory, and without Spark; else spark."""
     spark_master: str | None = None
 
 
@@ -189,7 +197,7 @@ def prepare(options: RunOptions) -> RunRequest:
         )
     if options.seed is not None and not 0 <= options.seed <= scenario.MAX_SEED:
         raise UsageError(f"--seed is {options.seed}: allowed are 0 to {scenario.MAX_SEED}")
-    engine = options.engine or ("inline" if chosen.runtime == SIMULATION else "spark")
+    engine = options.engine or (INLINE if chosen.runtime == SIMULATION else default_engine())
     request = RunRequest(
         scenario_argument=options.scenario,
         scenario=chosen,
@@ -224,6 +232,9 @@ def make_ready(request: RunRequest, say: Callable[[str], None]) -> None:
     """
     for reason, names in request.left_out.items():
         say(f"of the scenario's faults and recipes the run leaves out {', '.join(names)}: {reason}")
+    timeouts = timeout_settings(request.scenario)
+    for fault in undetectable(plans.encode(request.plan), timeouts):
+        say(f"not detectable: {fault}")
     request.scenario.chosen_target.make_ready(say)
     real_time = RUNTIMES[request.scenario.runtime].real_time
     if real_time is not None:

@@ -19,8 +19,10 @@ from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.sources import EventSource
 from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running.mutant_choice import file_info, store_mutant_file
+from nemesis.running.timeout_settings import timeout_settings
 from nemesis.running.versions import versions
 from nemesis.scenarios.scenario import Scenario
+from nemesis.support.detection import undetectable
 from nemesis.support.paths import short
 from nemesis.targets.base import controllers_of
 
@@ -74,6 +76,7 @@ def create_run_directory(
         time_limit_s=scenario.time_limit_s,
         command_line=list(command_line),
         plan=plans.encode(request.plan),
+        undetectable=undetectable(plans.encode(request.plan), timeout_settings(scenario)),
         checkers=list(request.checkers or ()),
         versions=versions(scenario.runtime, has_zookeeper=scenario.zookeepers > 0),
         config=msgspec.to_builtins(scenario),

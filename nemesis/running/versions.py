@@ -18,7 +18,7 @@ def versions(runtime: str, *, has_zookeeper: bool = True) -> dict[str, str]:
     ``has_zookeeper``: whether the cluster runs with ZooKeeper.
     """
     present = {
-        **{name: metadata.version(name) for name in LIBRARIES},
+        **{name: version for name in LIBRARIES if (version := _version(name)) is not None},
         "python": platform.python_version(),
         "kernel": f"{platform.system()} {platform.release()}",
     }
@@ -34,3 +34,11 @@ def versions(runtime: str, *, has_zookeeper: bool = True) -> dict[str, str]:
     jars = [jar.stem for jar in java.zookeeper_classpath() if jar.stem.startswith("zookeeper-3")]
     present["zookeeper"] = jars[0].removeprefix("zookeeper-") if jars else "unknown"
     return present
+
+
+def _version(name: str) -> str | None:
+    """Return the version of a distribution; None if it is not installed, as those of extras may be."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import yaml
@@ -39,7 +40,21 @@ MAX_LOG_DIRS = 8
 MAX_SEED = 2**63 - 1
 MAX_WEIGHT = 100
 
+SAFE_BROKER: Final[Mapping[str, int | bool]] = MappingProxyType(
+    {
+        "zookeeper.session.timeout.ms": 2000,
+        "replica.lag.time.max.ms": 1500,
+        "replica.fetch.wait.max.ms": 100,
+        "replica.fetch.backoff.ms": 100,
+        "replica.socket.timeout.ms": 2000,
+        "controller.socket.timeout.ms": 2000,
+        "unclean.leader.election.enable": False,
+    }
+)
+"""Broker properties where a scenario file does not set them: Kafka's own time-outs outlast most faults."""
+
 Seconds = Annotated[float, Meta(ge=0.0, le=600.0)]
+Expectation = Literal["noticed", "unnoticed"]
 Latency = Literal["calm", "slow", "spiky"]
 PositiveSeconds = Annotated[float, Meta(gt=0.0, le=600.0)]
 Brokers = Annotated[int, Meta(ge=1, le=MAX_BROKERS)]
@@ -53,69 +68,111 @@ class Phases(_Strict, frozen=True, kw_only=True):
     """How long each phase lasts, in seconds. Warm-up, faults and heal together take the time limit."""
 
     warm_up_s: Seconds = 5.0
+    """From the start of the clients to the first fault."""
     heal_s: PositiveSeconds = 6.0
     """Reserved at the end of the time limit for undoing faults and proving that they are undone."""
     quiet_s: Seconds = 2.0
+    """After the heal, while clients still work."""
     final_reads_s: PositiveSeconds = 10.0
+    """The most time for reading every partition to its end."""
     convergence_s: PositiveSeconds = 20.0
     """From the heal: the time in which the cluster must be whole again."""
 
 
 class ZooKeeperSettings(_Strict, frozen=True, kw_only=True):
+    """The ensemble of a target that uses ZooKeeper."""
+
     tick_time_ms: Annotated[int, Meta(ge=50, le=60_000)] = 500
-    """Sessions last at least two ticks."""
+    """ZooKeeper's unit of time. Sessions last at least two ticks."""
 
 
 class WorkloadSettings(_Strict, frozen=True, kw_only=True):
+    """What clients do."""
+
     name: str = "produce-consume"
+    """A workload of `nemesis list`."""
     options: dict[str, Any] = {}
+    """The options of the workload; the tables below list them."""
 
 
 class FaultSettings(_Strict, frozen=True, kw_only=True):
+    """From what the fault plan is drawn."""
+
     kinds: Annotated[tuple[str, ...], Meta(min_length=1)] = DEFAULT_KINDS
+    """Kinds of faults of `nemesis list`; `docs/faults.md` describes them."""
     recipes: tuple[str, ...] = CLASSIC
+    """Scripted combinations of faults; `docs/faults.md` describes them."""
     after: tuple[str, ...] = ()
-    """Traced events (``nemesis.faults.traced_trigger``): half of the single faults wait for one of them."""
+    """Traced events, such as `isr-join`: half of the single faults wait for one of them."""
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
+    """The shortest and the longest fault, in seconds."""
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
+    """The shortest and the longest pause between faults, in seconds."""
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
     """How often a kind or a recipe is drawn, in multiples of those not named."""
+
+
+class Objectives(_Strict, frozen=True, kw_only=True):
+    """The longest outages that you accept. Each objective is a property with a verdict of its own."""
+
+    leaderless_s: PositiveSeconds | None = None
+    """Seconds that a partition may be without a leader."""
+    controllerless_s: PositiveSeconds | None = None
+    """Seconds that the cluster may be without a controller."""
+    unwritable_s: PositiveSeconds | None = None
+    """Seconds that a partition may acknowledge nothing to clients that try."""
 
 
 class SimulationSettings(_Strict, frozen=True, kw_only=True):
     """What is different on the runtime ``simulation``, where time costs what happens in it, not what passes."""
 
     zookeepers: Annotated[int, Meta(ge=1, le=7)] = 3
+    """ZooKeeper servers."""
     broker: dict[str, str | int | bool | list[str]] = {}
     """Broker properties that take the place of those of the same name."""
     options: dict[str, Any] = {}
     """Of the workload: they take the place of those of the same name."""
     latency: Latency = "calm"
-    """How the network between the nodes is; ``nemesis.simulation.links`` has the numbers."""
+    """The network between the nodes."""
 
 
 class Scenario(_Strict, frozen=True, kw_only=True):
     """Everything that a run needs to know but its seed and its plan."""
 
     name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+    """Lower case, digits and hyphens. Runs are stored under this name."""
     summary: str = ""
+    """One line for `nemesis list`."""
     target: str = "reference"
+    """The system under test, a target of `nemesis list`."""
     target_options: dict[str, str] = {}
     """By the names of the command line's options: ``kafka-version: "3.9.1"``."""
     runtime: str = LOCAL
+    """Where the cluster runs, a runtime of `nemesis list`."""
     brokers: Brokers = 3
+    """Brokers."""
     log_dirs: Annotated[int, Meta(ge=1, le=MAX_LOG_DIRS)] = 1
-    """Of each broker, where the runtime can give it several."""
+    """Log directories of each broker, where the runtime can give it several."""
     clients: Annotated[int, Meta(ge=1, le=100)] = 4
     """Client nodes: source addresses that the workload's processes share."""
     time_limit_s: Annotated[float, Meta(ge=MIN_TIME_LIMIT_S, le=MAX_TIME_LIMIT_S)] = 60.0
+    """Warm-up, faults and heal together."""
     phases: Phases = Phases()
+    """How long each phase lasts."""
     zookeeper: ZooKeeperSettings = ZooKeeperSettings()
+    """The ensemble."""
     broker: dict[str, str | int | bool | list[str]] = {}
-    """Broker properties under Kafka's names."""
+    """Broker properties under Kafka's names. Safe time-outs are added (below)."""
     workload: WorkloadSettings = WorkloadSettings()
+    """What clients do."""
     faults: FaultSettings = FaultSettings()
+    """From what the fault plan is drawn."""
     simulation: SimulationSettings = SimulationSettings()
+    """What is different in simulation."""
+    objectives: Objectives = Objectives()
+    """The longest outages that you accept."""
+    expect: Expectation = "noticed"
+    """`unnoticed`: the run may be valid though every fault is too short for the cluster to notice it."""
 
     @property
     def chosen_target(self) -> Target:
@@ -214,6 +271,7 @@ def parse(text: str, *, where: str) -> Scenario:
         scenario = msgspec.convert(with_present_keys(data), Scenario, strict=True)
     except msgspec.ValidationError as error:
         raise UsageError(f"{where} is wrong: {error}") from None
+    scenario = msgspec.structs.replace(scenario, broker={**SAFE_BROKER, **scenario.broker})
     try:
         check(scenario)
     except UsageError as error:

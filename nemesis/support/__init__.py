@@ -2,6 +2,8 @@
 
 * ``errors``          the exit codes, and which exception leads to which (start here)
 * ``choices``         an unknown name becomes one sentence; ``runtime_names`` are the names of our runtimes
+* ``detection``       faults that are shorter than the time-out that reveals them
+* ``extras``          optional Python packages, and the extra that installs each
 * ``interrupts``      Ctrl-C and SIGTERM
 * ``java``            the Java runtime, ZooKeeper's jars, and files of Java properties
 * ``kafka_logging``   what Kafka brokers log, and to which files

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nemesis.support.errors import MissingRequirement
+from nemesis.support.extras import require_package
 
 MINIMUM_VERSION = 17
 """Spark 4's own minimum; ZooKeeper would do with less."""
@@ -106,9 +107,10 @@ def require_java() -> Path:
 
 def zookeeper_classpath() -> list[Path]:
     """Return the jars that a ZooKeeper server needs; raises ``MissingRequirement`` when PySpark has none."""
+    require_package("pyspark", "the ZooKeeper server, whose jars come with PySpark,", "local")
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise MissingRequirement("PySpark is not installed: run `make install`")
+        raise MissingRequirement("PySpark is damaged: install it again")
     folder = Path(spec.origin).parent / "jars"
     jars = sorted(jar for jar in folder.glob("*.jar") if jar.name.startswith(ZOOKEEPER_JARS))
     if not any(jar.name.startswith("zookeeper-3") for jar in jars):

@@ -14,7 +14,7 @@ import typer
 from nemesis.cli.app import command_line
 from tests.tidy.sources import ROOT, python_files
 
-PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 OPTIONS_OF_OTHERS: Final = frozenset(
     {"--hypothesis-show-statistics", "--queue-bypass", "--save", "--volumes"}

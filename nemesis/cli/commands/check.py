@@ -26,6 +26,7 @@ from nemesis.judging.fetch import fetch
 from nemesis.judging.known.marking import Allowed, allowed_of
 from nemesis.running.checking_options import (
     checker_names,
+    default_engine,
     engine_of,
     require_model,
     spark_master_of,
@@ -47,7 +48,7 @@ def check(
             help="What transactions have to keep (serializable).",
         ),
     ] = None,
-    engine: EngineName = "spark",
+    engine: EngineName = None,
     spark_master: Master = None,
     known: Known = Allowed.DOCUMENTED.value,
     store: Store = Path("store"),
@@ -59,7 +60,7 @@ def check(
     A run that is named by a URI (s3://, gs://, ...) is read where it lies; its results go to the store.
     """
     allowed = allowed_of(known)
-    location, chosen = parse_location(run_location), engine_of(engine)
+    location, chosen = parse_location(run_location), engine_of(engine or default_engine())
     spark_master = spark_master_of(spark_master, chosen)
     path = location if isinstance(location, Path) else fetch(location, store).path
     known_workload = foreign.workload_of(path, workload)

@@ -109,7 +109,9 @@ def run(
     engine: Annotated[
         str | None,
         typer.Option(
-            "--engine", metavar="spark|inline", help="Default: inline for a simulation, else spark."
+            "--engine",
+            metavar="spark|inline",
+            help="Default: inline for a simulation and without PySpark, else spark.",
         ),
     ] = None,
     spark_master: Master = None,

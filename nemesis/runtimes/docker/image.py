@@ -9,11 +9,12 @@ What a build that fails has made is removed again. The engine's cache of layers 
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from docker import DockerClient
 from docker.errors import APIError, BuildError, DockerException
@@ -31,6 +32,7 @@ from nemesis.runtimes.docker.ingredients import Ingredients
 from nemesis.runtimes.docker.packages import last_line, unpacked
 from nemesis.support.errors import MissingRequirement
 
+_STEP: Final = re.compile(r"Step (\d+)/(\d+) : (\S.{0,60})")
 REPOSITORY: Final = "nemesis"
 KEPT: Final = 4
 """So many images stay when another one was built."""
@@ -57,13 +59,25 @@ def ensure_image(client: DockerClient, *, progress: Callable[[str], None]) -> st
             tag = tag_of(ingredients, base)
             if not has_image(client, tag):  # another run may have built it meanwhile
                 progress("building the image of the cluster's nodes")
-                _build(client, ingredients, base, tag)
+                _build(client, ingredients, base, tag, progress)
                 remove_old_images(client)
             return tag
     except (DockerException, RequestException, OSError) as error:
         raise MissingRequirement(
             f"the image of the cluster's nodes cannot be built: {reason(error)}"
         ) from error
+
+
+def follow(parts: Iterable[dict[str, Any]], progress: Callable[[str], None]) -> None:
+    """Report each step of a build, from what the engine sends; raises ``BuildError`` when a step fails."""
+    log: list[dict[str, Any]] = []
+    for part in parts:
+        log.append(part)
+        if "error" in part:
+            raise BuildError(part["error"], iter(log))
+        step = _STEP.match(str(part.get("stream", "")))
+        if step is not None:
+            progress(f"image of the nodes: step {step[1]} of {step[2]}: {step[3]}")
 
 
 def tag_of(ingredients: Ingredients, base: str) -> str:
@@ -92,20 +106,29 @@ def reason(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _build(client: DockerClient, ingredients: Ingredients, base: str, tag: str) -> None:
+def _build(
+    client: DockerClient,
+    ingredients: Ingredients,
+    base: str,
+    tag: str,
+    progress: Callable[[str], None],
+) -> None:
     """Build it; raises the SDK's errors, OSError or ``MissingRequirement``."""
     packages = unpacked(ingredients.packages, python_version(client, base))
     with tempfile.TemporaryDirectory(prefix="nemesis-image-") as folder:
         ingredients.lay_out(Path(folder), packages)
         try:
-            client.images.build(
+            # Not ``client.images.build``, which is silent for minutes.
+            parts = client.api.build(
                 path=folder,
                 tag=tag,
                 buildargs={"BASE": base},
                 rm=True,
                 forcerm=True,
                 timeout=BUILD_TIMEOUT_S,
+                decode=True,
             )
+            follow(parts, progress)
         except BaseException:
             with suppress(DockerException, RequestException):
                 remove_fragments(client)

@@ -225,7 +225,9 @@ def test_a_plan_that_is_not_there_any_more_is_replaced_by_the_run(
 @pytest.mark.parametrize(
     ("is_on_path", "called", "start"),
     [
-        (True, "/x/bin/nemesis", ["nemesis"]),
+        (True, "bin/nemesis", ["nemesis"]),
+        (True, "other/nemesis", ["other/nemesis"]),
+        (True, "/x/nemesis/__main__.py", ["nemesis"]),
         (False, "bin/nemesis", ["bin/nemesis"]),
         (False, "/x/nemesis/__main__.py", [sys.executable, "-m", "nemesis"]),
     ],
@@ -233,8 +235,9 @@ def test_a_plan_that_is_not_there_any_more_is_replaced_by_the_run(
 def test_a_command_starts_the_program_as_it_was_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_on_path: bool, called: str, start: list[str]
 ) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "nemesis").touch(mode=0o755)
+    for folder in ("bin", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "nemesis").touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path / "bin") if is_on_path else "/nowhere")
     monkeypatch.setattr(sys, "argv", [called])

@@ -1,0 +1,239 @@
+"""The page ``docs/scenarios.md`` and the JSON schema beside it, from the structs of scenarios and workloads.
+
+``python -m nemesis.scenarios.pages`` writes both; a test compares them. A field's meaning is the text below it in the
+source, and its range is what its type allows.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect as sources
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+from msgspec import inspect
+
+from nemesis.faults import FAULTS
+from nemesis.faults.recipes import RECIPES
+from nemesis.runtimes.kinds import RUNTIMES
+from nemesis.scenarios.scenario import SAFE_BROKER, Scenario
+from nemesis.targets import TARGETS
+from nemesis.workloads import WORKLOADS
+from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
+
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+COMMON: Final = "produce-consume"
+PAGE: Final = DOCS / "scenarios.md"
+SCHEMA: Final = DOCS / "scenario.schema.json"
+EXAMPLE: Final = """name: short-pauses
+summary: brokers pause for less than their session
+time_limit_s: 30
+faults:
+  kinds: [pause, kill]
+  recipes: []
+  duration_s: [3, 5]
+objectives:
+  leaderless_s: 6
+"""
+
+HEAD: Final = f"""# Scenarios of your own
+
+A scenario is a YAML file. It states what runs, what clients do, and which faults strike.
+`python -m nemesis.scenarios.pages` writes this page and [its JSON schema](scenario.schema.json) from the code.
+
+```yaml
+{EXAMPLE}```
+
+Run it with `nemesis run short-pauses.yaml`. `nemesis scenario SCENARIO` prints a scenario with all its defaults: begin
+with a copy. Every key except `name` has a default. An unknown key or a value out of range is refused before the run.
+
+An editor with a YAML language server checks the file as you write. Begin the file with the line
+`# yaml-language-server: $schema=docs/scenario.schema.json`.
+
+## Faults that the cluster notices
+
+A pause of one second proves nothing if a session lasts two. Before a run, nemesis lists each fault of the plan that is
+shorter than its detection as *not detectable*. `run.json` and the report list these faults, too. A run is `unknown` if
+no fault of its plan could be detected, unless the scenario states `expect: unnoticed`.
+
+Kafka's own time-outs are 18 s for a session and 30 s for a follower. They outlast the faults of a short run. So these
+broker properties hold unless a scenario sets them:
+
+"""
+
+
+def full(scenario: Scenario) -> dict[str, Any]:
+    """Return the scenario as plain data with all defaults, those of its workload's options, too."""
+    data: dict[str, Any] = msgspec.to_builtins(scenario)
+    options = options_of(scenario.workload.name)
+    converted = msgspec.convert(dict(scenario.workload.options), options, strict=True)
+    data["workload"]["options"] = msgspec.to_builtins(converted)
+    return data
+
+
+def as_yaml(scenario: Scenario) -> str:
+    """Return the text of a scenario file with all defaults."""
+    return yaml.safe_dump(full(scenario), sort_keys=False, allow_unicode=True)
+
+
+def options_of(workload: str) -> type[msgspec.Struct]:
+    """Return the struct of a workload's options."""
+    options: type[msgspec.Struct] = WORKLOADS[workload].options_type  # type: ignore[attr-defined]
+    return options
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of scenario files, with meanings, and with the names that registries hold."""
+    made = msgspec.json.schema(Scenario)
+    parts = made["$defs"]
+    for struct in _structs(Scenario):
+        for name, meaning in meanings(struct).items():
+            parts[struct.__name__]["properties"][name]["description"] = meaning
+    scenario, faults = parts["Scenario"]["properties"], parts["FaultSettings"]["properties"]
+    scenario["target"]["enum"] = list(TARGETS)
+    scenario["runtime"]["enum"] = list(RUNTIMES)
+    parts["WorkloadSettings"]["properties"]["name"]["enum"] = list(WORKLOADS)
+    faults["kinds"]["items"]["enum"] = list(FAULTS)
+    faults["recipes"]["items"]["enum"] = list(RECIPES)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def schema_text() -> str:
+    """Return the content of the schema's file."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def page() -> str:
+    """Return the text of the page."""
+    return "".join(f"{line}\n" for line in _lines())
+
+
+def meanings(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """Return the text below each field in the source, of the structs that it extends, too."""
+    texts: dict[str, str] = {}
+    for base in reversed(struct.__mro__):
+        if base is msgspec.Struct or not issubclass(base, msgspec.Struct):
+            continue
+        (definition,) = ast.parse(sources.getsource(base)).body
+        assert isinstance(definition, ast.ClassDef)
+        texts.update(_described(definition))
+    return {name: text for name, text in texts.items() if name in struct.__struct_fields__}
+
+
+def _described(definition: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, text in zip(definition.body, definition.body[1:], strict=False):
+        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+            continue
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            yield field.target.id, " ".join(str(text.value.value).replace("``", "`").split())
+
+
+def _lines() -> Iterator[str]:
+    yield from HEAD.splitlines()
+    yield "| property | value |"
+    yield "|---|---|"
+    for name, value in SAFE_BROKER.items():
+        yield f"| `{name}` | `{_plain(value)}` |"
+    for struct in _structs(Scenario):
+        yield ""
+        yield f"## {_title(struct)}"
+        yield ""
+        yield from _table(struct)
+    for workload in WORKLOADS:
+        yield ""
+        yield f"## Options of the workload {workload}"
+        yield ""
+        yield from _option_lines(workload)
+
+
+def _option_lines(workload: str) -> Iterator[str]:
+    """Yield the options of a workload; of one that extends the common options, what is different."""
+    options = options_of(workload)
+    if options is ProduceConsumeOptions or not issubclass(options, ProduceConsumeOptions):
+        yield from _table(options)
+        return
+    yield f"Those of `{COMMON}`, with these differences:"
+    yield ""
+    yield from _table(options, without=frozenset(_rows(ProduceConsumeOptions)))
+
+
+def _structs(struct: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    """Yield the struct, and the structs of its fields in their order."""
+    yield struct
+    for field in msgspec.structs.fields(struct):
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            yield from _structs(field.type)
+
+
+def _title(struct: type[msgspec.Struct]) -> str:
+    for field in msgspec.structs.fields(Scenario):
+        if field.type is struct:
+            return f"Keys of `{field.name}`"
+    return "Keys of a scenario"
+
+
+def _table(struct: type[msgspec.Struct], without: frozenset[str] = frozenset()) -> Iterator[str]:
+    yield "| key | value | default | meaning |"
+    yield "|---|---|---|---|"
+    yield from (row for row in _rows(struct) if row not in without)
+
+
+def _rows(struct: type[msgspec.Struct]) -> Iterator[str]:
+    texts = meanings(struct)
+    for field in inspect.type_info(struct).fields:  # type: ignore[attr-defined]
+        cells = (f"`{field.name}`", _values(field.type), _default(field), texts.get(field.name, ""))
+        yield f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def _default(field: inspect.Field) -> str:
+    if field.required:
+        return "required"
+    value = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+    if isinstance(value, msgspec.Struct):
+        return "its own defaults"
+    if isinstance(value, tuple) and len(value) > 3:
+        return f"{len(value)} names: see `nemesis scenario`"
+    return f"`{_plain(msgspec.to_builtins(value))}`"
+
+
+def _plain(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _values(allowed: inspect.Type) -> str:
+    """Return what a type allows, in words."""
+    match allowed:
+        case inspect.Metadata():
+            return _values(allowed.type)
+        case inspect.BoolType():
+            return "`true`, `false`"
+        case inspect.IntType() | inspect.FloatType():
+            word = "whole number" if isinstance(allowed, inspect.IntType) else "number"
+            low = allowed.ge if allowed.ge is not None else allowed.gt
+            more = "more than " if allowed.ge is None and allowed.gt is not None else ""
+            return word if low is None else f"{word}, {more}{low:g} to {allowed.le:g}"
+        case inspect.LiteralType():
+            return ", ".join(f"`{_plain(value)}`" for value in allowed.values)
+        case inspect.TupleType():
+            return f"two of: {_values(allowed.item_types[0])}"
+        case inspect.VarTupleType() | inspect.ListType():
+            return f"list of: {_values(allowed.item_type)}"
+        case inspect.DictType():
+            return "mapping"
+        case inspect.StructType():
+            return "mapping"
+        case inspect.UnionType():
+            return " or ".join(_values(part) for part in allowed.types)
+        case inspect.NoneType():
+            return "null"
+        case _:
+            return "text"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
+    SCHEMA.write_text(schema_text(), "utf-8")
