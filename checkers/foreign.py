@@ -14,7 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from nemesis.checkers.cycles import MODELS, SERIALIZABLE, ListAppend, RwRegister, Transactional
+from nemesis.checkers.cycles import (
+    MODELS,
+    STRICT_SERIALIZABLE,
+    ListAppend,
+    RwRegister,
+    Transactional,
+)
 from nemesis.checkers.cycles.log_transactions import LogTransactions
 from nemesis.checkers.framework.property import Check, Property, property_names
 from nemesis.checkers.linearizable import (
@@ -52,6 +58,14 @@ MODELLED: Final = frozenset(
 """Workloads of which a consistency model says what transactions have to keep."""
 
 
+def named_model(workload: str | None, consistency_model: str | None) -> str | None:
+    """Return the model that a verdict about this workload names: the one asked for, or the default of transactions."""
+    if consistency_model is not None or workload is None or workload not in FOREIGN:
+        return consistency_model
+    is_transactional = any(issubclass(check, Transactional) for check in FOREIGN[workload])
+    return STRICT_SERIALIZABLE.name if is_transactional else None
+
+
 def is_self_evident(workload: str, name: str) -> bool:
     """Return whether a finding of a property holds however many operations the history lacks."""
     return any(decided.name == name and decided.is_self_evident for decided in decided_in(workload))
@@ -79,14 +93,14 @@ def select_foreign(
     """Return the checks that decide these properties (``None``: all) of this workload, each once.
 
     A check that decides several properties returns results for all of them. Transactions are held against the
-    consistency model of this name (``None``: serializable). Raises KeyError for an unknown name.
+    consistency model of this name (``None``: strict-serializable, as in Elle). Raises KeyError for an unknown name.
     """
     allowed = foreign_properties(workload)
     wanted = set(allowed if names is None else names)
     for name in wanted:
         if name not in allowed:
             raise KeyError(name)
-    model = SERIALIZABLE if consistency_model is None else MODELS[consistency_model]
+    model = STRICT_SERIALIZABLE if consistency_model is None else MODELS[consistency_model]
     return [
         check(model) if issubclass(check, Transactional | LogTransactions) else check()
         for check in FOREIGN[workload]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from nemesis.checkers.breaks.transactions import Micro, append, history, r, together, txn
+from nemesis.checkers.breaks.transactions import Micro, append, history, r, together, txn, w
 from nemesis.history.events import Event
 
 SEQUENCES: Final = ("process", "realtime")
@@ -60,10 +60,10 @@ ANOMALIES: Final[Mapping[str, tuple[tuple[Event, ...], ...]]] = MappingProxyType
         "G1a": (tuple(history(_FAILED, txn(2, r(5, 1)))),),
         "G1b": (_together([append(5, 1), append(5, 2)], [r(5, 1)]),),
         "dirty-update": (tuple(history(_FAILED, txn(2, append(5, 2)), txn(3, r(5, 1, 2)))),),
+        "future-read": (_together([r(5, 1), append(5, 1)]),),
         "internal": (
             _together([append(5, 1), r(5)]),
             _together([append(5, 1), r(5, 1), r(5)]),
-            _together([r(5, 1), append(5, 1)]),
         ),
         "lost-update": (_together([r(5), append(5, 1)], [r(5), append(5, 2)]),),
         "G0": (
@@ -84,6 +84,22 @@ ANOMALIES: Final[Mapping[str, tuple[tuple[Event, ...], ...]]] = MappingProxyType
             for sequence in SEQUENCES
             for name in ORDERED
         },
+        "cycle-exists": (
+            tuple(
+                history(
+                    txn(1, w(5, 1), index=(1, 99)),
+                    txn(2, w(5, 2), index=(2, 98)),
+                    txn(3, r(5, 1), index=(10, 20)),
+                    txn(4, r(5, 2), index=(30, 40)),
+                    txn(5, r(5, 1), index=(50, 60)),
+                )
+            ),
+            _together(
+                [w(5, 1), w(6, 1)],
+                [w(5, 2), w(6, 2)],
+                [r(5, 1), r(6, 2)],
+            ),
+        ),
     }
 )
-"""Histories of lists that are appended to; the key is the name of the property."""
+"""Histories of lists that are appended to, of ``cycle-exists`` of registers; the key is the name of the property."""

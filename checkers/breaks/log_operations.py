@@ -27,12 +27,12 @@ def send(
     )
 
 
-def poll(time: int, *records: tuple[int, int], process: str = "1") -> Event:
-    """A poll that returned these records, each an offset and a value."""
+def poll(time: int, *records: tuple[int, int], process: str = "1", kind: str = "ok") -> Event:
+    """A poll that reports these records, each an offset and a value."""
     return Event(
         time=time,
         process=process,
-        kind="ok",
+        kind=kind,
         op=time,
         f="poll",
         offsets=[offset for offset, _ in records],

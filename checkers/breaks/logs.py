@@ -37,12 +37,14 @@ POLLED_BEFORE_SENT: Final = (
     Txn(0, 10, [Polled("x", [(0, 1)])], "0"),
     Txn(20, 30, [Sent("x", 1, 0)], "1"),
 )
+OWN_RECORD: Final = (Txn(0, 10, [Sent("x", 1, 0), Polled("x", [(0, 1)])], "0"),)
 
 
 def _history(*txns: Txn) -> tuple[Event, ...]:
     return tuple(transactions(*txns))
 
 
+PRECOMMITTED_READ: Final = (_history(*OWN_RECORD),)
 CYCLES: Final[Mapping[str, tuple[tuple[Event, ...], ...]]] = MappingProxyType(
     {
         "G0": (_history(*INTERLEAVED),),

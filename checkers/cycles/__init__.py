@@ -10,7 +10,8 @@
 * ``edges``, ``list_edges``, ``register_edges``, ``process_order``  dependencies
 * ``candidate_components``       where cycles can be at all
 * ``states``, ``components``, ``search``, ``paths``       which cycles there are, the shortest ones
-* ``transaction_names``, ``reasons``, ``explain``     findings, step by step
+* ``orders``        registers: does any order of their versions keep the model
+* ``transaction_names``, ``reasons``, ``existence``, ``explain``     findings, step by step
 * ``log_transactions``    the check of transactions over logs; its ``log_rows``, ``log_analysis``, ``log_explain``
 
 Source: Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
@@ -18,11 +19,12 @@ Observations" (VLDB 2020), for what lists and registers tell of versions.
 """
 
 from nemesis.checkers.cycles.check import WELL_FORMED, ListAppend, RwRegister, Transactional
-from nemesis.checkers.cycles.models import MODELS, SERIALIZABLE, Model
+from nemesis.checkers.cycles.models import MODELS, SERIALIZABLE, STRICT_SERIALIZABLE, Model
 
 __all__ = [
     "MODELS",
     "SERIALIZABLE",
+    "STRICT_SERIALIZABLE",
     "WELL_FORMED",
     "ListAppend",
     "Model",

@@ -11,10 +11,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nemesis.checkers.cycles.edges import Edges
-from nemesis.checkers.cycles.internal import contradicting_lists, contradicting_registers
+from nemesis.checkers.cycles.internal import (
+    contradicting_lists,
+    contradicting_registers,
+    lists_of_the_future,
+)
 from nemesis.checkers.cycles.list_edges import list_edges
 from nemesis.checkers.cycles.lookup import NOTHING
-from nemesis.checkers.cycles.models import Level, Model
+from nemesis.checkers.cycles.models import ANOMALIES, Level, Model
+from nemesis.checkers.cycles.orders.problem import Problem
+from nemesis.checkers.cycles.orders.verdict import CycleExists, of_lists, of_registers
 from nemesis.checkers.cycles.process_order import process_edges
 from nemesis.checkers.cycles.read_index import ReadIndex
 from nemesis.checkers.cycles.register_edges import register_edges
@@ -62,12 +68,14 @@ class Analysis:
     lost: tuple[Numbers, Numbers, Numbers, Numbers] | None = None
     """Lost updates: a read, its write, another read, its write."""
     cycles: dict[str, list[Cycle]] = field(default_factory=lambda: defaultdict(list))
+    cycle_exists: CycleExists | None = None
+    """That every order of versions has a cycle which the model forbids, or may have one."""
     reads: int = 0
     """How many reads are known."""
     dependencies: int = 0
 
 
-def analyse_lists(rows: Rows, model: Model) -> Analysis:  # noqa: ARG001 (lists show their order under any model)
+def analyse_lists(rows: Rows, model: Model) -> Analysis:
     """Analyse transactions that read lists and append to them."""
     analysis = _gathered(rows)
     txns, micro, writes, last_read = (
@@ -85,17 +93,15 @@ def analyse_lists(rows: Rows, model: Model) -> Analysis:  # noqa: ARG001 (lists 
     analysis.occurrences["duplicate-elements"] = Occurrences(reads=list_orders.repeats)
     if len(analysis.occurrences["G1a"]):
         analysis.occurrences["dirty-update"] = _dirty_updates(txns, writes, list_orders, read_index)
-    internal = contradicting_lists(micro)
-    analysis.occurrences["internal"] = Occurrences(
-        reads=np.union1d(internal, _future_reads(analysis))
+    _contradictions(
+        analysis, contradicting_lists(micro), lists_of_the_future(micro, writes, read_index.reader)
     )
     version, versions = list_versions(micro, list_orders.first, list_orders.is_prefix)
     analysis.lost = Updates.of(micro, writes, analysis.own, version, versions).lost()
-    _search(
-        analysis,
-        read_index,
-        list_edges(txns, micro, writes, last_read, analysis.own, list_orders, read_index),
-    )
+    edges = list_edges(txns, micro, writes, last_read, analysis.own, list_orders, read_index)
+    _search(analysis, read_index, edges)
+    if not is_broken(analysis, model):
+        analysis.cycle_exists = of_lists(txns, read_index.committed, edges, model)
     return analysis
 
 
@@ -110,10 +116,7 @@ def analyse_registers(rows: Rows, model: Model) -> Analysis:
     )
     read_index = ReadIndex.of(txns, micro, writes, np.zeros(len(micro), dtype=np.bool_))
     _common(analysis, read_index)
-    internal = contradicting_registers(micro)
-    analysis.occurrences["internal"] = Occurrences(
-        reads=np.union1d(internal, _future_reads(analysis))
-    )
+    _contradictions(analysis, contradicting_registers(micro), _future_reads(analysis))
     version, versions = register_versions(micro, writes, last_read)
     updates = Updates.of(micro, writes, analysis.own, version, versions)
     analysis.lost = updates.lost()
@@ -130,7 +133,26 @@ def analyse_registers(rows: Rows, model: Model) -> Analysis:
         writes_follow_reads=follow,
     )
     _search(analysis, read_index, edges)
+    if not is_broken(analysis, model):
+        analysis.cycle_exists = of_registers(
+            Problem.of(txns, micro, writes, last_read, read_index, model.level, model.session_order)
+        )
     return analysis
+
+
+def is_broken(analysis: Analysis, model: Model) -> bool:
+    """Whether an anomaly is known by name that the model forbids."""
+    names = [name for name, occurrences in analysis.occurrences.items() if len(occurrences)]
+    names += [name for name, cycles in analysis.cycles.items() if cycles]
+    if analysis.lost is not None and len(analysis.lost[0]):
+        names.append("lost-update")
+    return any(model.forbids(ANOMALIES[name]) for name in names)
+
+
+def _contradictions(analysis: Analysis, internal: Numbers, future: Numbers) -> None:
+    """Contradictions inside transactions; a read of what is written only later is one, too."""
+    analysis.occurrences["future-read"] = Occurrences(reads=future)
+    analysis.occurrences["internal"] = Occurrences(reads=np.union1d(internal, future))
 
 
 def _gathered(rows: Rows) -> Analysis:

@@ -1,7 +1,7 @@
 """The checks: transactions that append to lists, and transactions over registers.
 
-What they have to keep is a consistency model (``models.MODELS``), serializability unless another is asked for. An
-anomaly that it allows is reported, and ``valid``.
+What they have to keep is a consistency model (``models.MODELS``), strict serializability unless another is asked for,
+as in Elle. An anomaly that it allows is reported, and ``valid``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from nemesis.checkers.breaks import cycles as breaks
-from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SERIALIZABLE, Model
+from nemesis.checkers.cycles.models import (
+    ANOMALIES,
+    CYCLE_EXISTS,
+    CYCLES,
+    STRICT_SERIALIZABLE,
+    Model,
+)
 from nemesis.checkers.cycles.transaction_rows import COLUMNS, KINDS, Rows
 from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.property import Property
@@ -35,7 +41,7 @@ class Transactional(GlobalCheck[Rows]):
     kinds = frozenset(KINDS)
     columns = COLUMNS
 
-    def __init__(self, model: Model = SERIALIZABLE) -> None:
+    def __init__(self, model: Model = STRICT_SERIALIZABLE) -> None:
         self.model = model
 
     def part(self, segment: Segment) -> Rows:
@@ -122,9 +128,11 @@ ANOMALY_PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
             name=name,
             promise=anomaly.promise,
             unit="dependencies" if name in CYCLES else "reads",
-            unknown="No transaction that counts was observed, or the transactions are not well-formed.",
+            unknown="No transaction that counts was observed, or the transactions are not well-formed."
+            if name != CYCLE_EXISTS
+            else "No read counts, or the search for an order ends at a bound, which the finding names.",
             source=_SOURCE,
-            check=ListAppend,
+            check=RwRegister if name == CYCLE_EXISTS else ListAppend,
             decided_from=frozenset({EventSource.CLIENTS}),
             is_self_evident=name not in _EXPLICABLE,
             breaks=breaks.ANOMALIES[name],

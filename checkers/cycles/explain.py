@@ -8,7 +8,15 @@ from typing import Final
 import numpy as np
 
 from nemesis.checkers.cycles.analysis import Analysis
-from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SUFFIXES, Model, SessionOrder
+from nemesis.checkers.cycles.existence import existence_finding
+from nemesis.checkers.cycles.models import (
+    ANOMALIES,
+    CYCLE_EXISTS,
+    CYCLES,
+    SUFFIXES,
+    Model,
+    SessionOrder,
+)
 from nemesis.checkers.cycles.reasons import Reasons
 from nemesis.checkers.cycles.search import Cycle
 from nemesis.checkers.cycles.transaction_names import SHOWN, Words
@@ -52,6 +60,11 @@ class Explainer:
                 zip(*(part[:MAX_FINDINGS].tolist() for part in self._analysis.lost), strict=True)
             )
             return [self._lost_update(*pair) for pair in pairs], len(self._analysis.lost[0])
+        if name == CYCLE_EXISTS:
+            exists = self._analysis.cycle_exists
+            if exists is None:
+                return [], 0
+            return [existence_finding(self._words, exists, self._model)], 1
         occurrences = self._analysis.occurrences.get(name)
         if occurrences is None:
             return [], 0
@@ -59,6 +72,7 @@ class Explainer:
             "garbage-read": self._garbage,
             "duplicate-elements": self._duplicate,
             "incompatible-order": self._incompatible,
+            "future-read": self._future,
             "internal": self._internal,
             "G1a": self._aborted,
             "G1b": self._halfway,
@@ -148,12 +162,31 @@ class Explainer:
     def _internal(self, read: int, _: int) -> Finding:
         words, micro = self._words, self._analysis.micro
         before = int(micro.previous[read])
-        if before < 0:
-            sentence = f"{words.read(read)}, which it {words.wrote} only later."
-        else:
-            did = words.written if micro.code[before] == WRITE else "read"
-            sentence = f"{words.read(read)}, though just before it had {did} {words.value(before)}."
+        if read in self._analysis.occurrences["future-read"].reads:
+            return self._later("internal", read)
+        did = words.written if micro.code[before] == WRITE else "read"
+        sentence = f"{words.read(read)}, though just before it had {did} {words.value(before)}."
         return self._say("internal", [words.key(read)], sentence, [words.txn(read)])
+
+    def _future(self, read: int, _: int) -> Finding:
+        return self._later("future-read", read)
+
+    def _later(self, name: str, read: int) -> Finding:
+        """A read of what its transaction wrote only later."""
+        words, micro = self._words, self._analysis.micro
+        held = set(micro.elements(read))
+        last = int(np.searchsorted(micro.txn, micro.txn[read], side="right"))
+        later = next(
+            micro.elements(number)[0]
+            for number in range(read + 1, last)
+            if micro.code[number] == WRITE
+            and micro.key[number] == micro.key[read]
+            and micro.elements(number)[0] in held
+        )
+        sentence = f"{words.read(read)}, which it {words.wrote} only later."
+        if len(held) > 1:
+            sentence = f"{words.read(read)}, though it {words.wrote} {later} only later."
+        return self._say(name, [words.key(read)], sentence, [words.txn(read)])
 
     def _aborted(self, read: int, write: int) -> Finding:
         words, writes = self._words, self._analysis.writes

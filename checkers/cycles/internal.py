@@ -1,7 +1,8 @@
 """Contradictions inside one transaction: a read that does not agree with what the transaction itself did before it.
 
 A list that was read is, when it is read again, that list and the transaction's own appends since; without an earlier
-read it ends with its own appends. A register has the value that the transaction wrote or read last.
+read it ends with its own appends. A register has the value that the transaction wrote or read last. No list and no
+register has what the transaction appends or writes only after the read.
 
 Source: the axiom INT of Cerone, Bernardi and Gotsman, "A Framework for Transactional Consistency Models" (2015).
 """
@@ -12,6 +13,7 @@ import numpy as np
 
 from nemesis.checkers.cycles.transaction_rows import Elements
 from nemesis.checkers.cycles.transactions import READ, UNKNOWN, Bytes, MicroOperations
+from nemesis.checkers.cycles.write_index import Writes
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.compiled import compiled
 
@@ -35,6 +37,46 @@ def contradicting_registers(micro: MicroOperations) -> Numbers:
     )
     contradicting: Numbers = reads[(none != none_before) | (value != value_before)]
     return contradicting
+
+
+def lists_of_the_future(micro: MicroOperations, writes: Writes, reader: Numbers) -> Numbers:
+    """Return the reads of lists that have an element which their own transaction appends only later.
+
+    ``reader``: for each write the first read that holds it. The read in question holds it, too, so only writes matter
+    whose first reader is not a later transaction: few.
+    """
+    early = np.flatnonzero((reader >= 0) & (micro.txn[reader] <= writes.txn))
+    return _future_lists(
+        micro.code,
+        micro.element_start,
+        micro.count,
+        micro.flat,
+        micro.previous,
+        writes.micro[early],
+    )
+
+
+@compiled
+def _future_lists(
+    code: Bytes,
+    element_start: Numbers,
+    count: Numbers,
+    flat: Elements,
+    previous: Numbers,
+    chosen: Numbers,
+) -> Numbers:
+    has_future = np.zeros(len(code), np.bool_)
+    for write in chosen:
+        element = flat[element_start[write]]
+        read = previous[write]
+        while read >= 0:
+            if code[read] == READ:
+                for n in range(count[read]):
+                    if flat[element_start[read] + n] == element:
+                        has_future[read] = True
+                        break
+            read = previous[read]
+    return np.flatnonzero(has_future)
 
 
 @compiled

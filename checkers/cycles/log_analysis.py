@@ -59,6 +59,13 @@ class LogAnalysis:
         appends = Edges.of(WW, txn[sent.part[earlier]], txn[sent.part[later]], later)
         return cls(rows, txns, txn, reads, appends, sender, before, placed, len(known))
 
+    def precommitted(self) -> Numbers:
+        """The entries of ``rows.polled`` that the transaction itself sent."""
+        known = np.flatnonzero(self.sender != NONE)
+        sent, polled = self.rows.sent, self.rows.polled
+        own = self.txn[sent.part[self.sender[known]]] == self.txn[polled.part[known]]
+        return known[own]
+
     def cycles_of_polls(self) -> list[Cycle]:
         everyone = np.ones(len(self.txns), dtype=np.bool_)
         return cycles_among(self.txns, self.reads, process_edges(self.txns, everyone))

@@ -33,6 +33,20 @@ class LogExplainer:
             cycle.name, ", ".join(logs), sentence, *sorted(rows), verdict=verdict, steps=steps
         )
 
+    def precommitted(self, name: str, polled: int, allowed: str) -> Finding:
+        """Return the finding of a transaction that polled what it sent itself."""
+        analysis, records = self._analysis, self._analysis.rows.polled
+        poll, send = records.part[polled], analysis.rows.sent.part[analysis.sender[polled]]
+        txn = analysis.txns.name(int(analysis.txn[poll]))
+        key = f"key {analysis.rows.logs[int(records.log[polled])]}"
+        value, offset = records.value[polled], records.offset[polled]
+        sentence = f"{txn} polled {value} of {key} (offset {offset}), which it sent itself."
+        if allowed:
+            sentence += f" {allowed}"
+        verdict = Verdict.VALID if allowed else Verdict.INVALID
+        rows = sorted({int(analysis.rows.row[send]), int(analysis.rows.row[poll])})
+        return finding(name, key, sentence, *rows, verdict=verdict)
+
     def _reason(self, step: Step) -> str:
         a, b = self._analysis.txns.name(step.source), self._analysis.txns.name(step.target)
         if step.kind == WR:

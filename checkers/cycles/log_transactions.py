@@ -7,6 +7,9 @@ sender (wr). A poll that did not return a record says nothing (it may lag), so t
   real time (``G1c-realtime``) also where that closes the circle. Who reads what is committed is given no such
   records; who reads uncommitted may be: that is the consistency model ``read-uncommitted``.
   Smallest break: T1 sends 1 and polls 2, T2 sends 2 and polls 1.
+* **precommitted-read**: a transaction polled a record that it sends itself. Consumers are given what is committed,
+  and a transaction commits after its last poll: so no later one explains it. It is a G1c of a single transaction, and
+  allowed under ``read-uncommitted``, too. Smallest break: T1 sends 1 and polls 1.
 * **G0**, and **G1c** whose circle needs an order of appends: reported, and allowed. Kafka does not isolate the appends
   of transactions that are under way together (KIP-98): a partition may have the first one's record, the second one's,
   and another one of the first.
@@ -32,6 +35,7 @@ from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
 
+PRECOMMITTED: Final = "precommitted-read"
 NAMES: Final = ("G0", "G1c", "G1c-process", "G1c-realtime")
 ALLOWED: Final = (
     "Kafka does not isolate appends of transactions that are under way together, and allows that."
@@ -77,6 +81,8 @@ class LogTransactions(GlobalCheck[LogRows]):
         )
         for cycle in analysis.cycles_of_polls():
             findings[cycle.name].append(explainer.tell(cycle, BY_POLLS[cycle.name], allowed))
+        for polled in analysis.precommitted().tolist():
+            findings[PRECOMMITTED].append(explainer.precommitted(PRECOMMITTED, polled, allowed))
         for cycle in analysis.cycles_of_appends():
             findings[cycle.name].append(explainer.tell(cycle, BY_APPENDS[cycle.name], ALLOWED))
         return [
@@ -89,7 +95,7 @@ class LogTransactions(GlobalCheck[LogRows]):
         ]
 
 
-_PROPERTIES: Final = tuple(
+_OF_CYCLES: Final = tuple(
     replace(
         ANOMALY_PROPERTIES[name],
         unit="acknowledged sends" if name == "G0" else "records polled",
@@ -100,4 +106,13 @@ _PROPERTIES: Final = tuple(
         breaks=breaks.CYCLES[name],
     )
     for name in NAMES
+)
+_PROPERTIES: Final = (
+    *_OF_CYCLES,
+    replace(
+        _OF_CYCLES[1],
+        name=PRECOMMITTED,
+        promise="No transaction polls a record that it sends itself.",
+        breaks=breaks.PRECOMMITTED_READ,
+    ),
 )

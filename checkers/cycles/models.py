@@ -1,24 +1,33 @@
 """Anomalies, and which consistency model forbids which: two numbers each.
 
-A cycle is as bad as the edges that it needs. By the dependencies it is on one of four **levels**:
+A cycle is as bad as the edges that it needs. By the dependencies it is on one of these **levels**:
 
-| level | anomaly | the cycle has |
-|---|---|---|
-| 0 | G0 | ww only |
-| 1 | G1c | ww and wr, at least one wr |
-| 2 | G-single, G-nonadjacent | exactly one rw; several rw, no two of them one after the other |
-| 3 | G2-item | several rw, two of them one after the other |
+| level | model | anomaly | the cycle has |
+|---|---|---|---|
+| 0 | read uncommitted | G0 | ww only |
+| 1 | read committed | G1c | ww and wr, at least one wr |
+| 2 | read atomic | – | one rw, and one wr: part of a transaction was missed |
+| 3 | causal | – | one rw, and wr: what a read rests on was missed |
+| 4 | parallel snapshot isolation | G-single | exactly one rw |
+| 5 | snapshot isolation | G-nonadjacent | several rw, no two of them one after the other |
+| 6 | serializable | G2-item | several rw, two of them one after the other |
+
+Cycles of levels 2 and 3 are a G-single by name; the models that forbid no other G-single ask for ``cycle-exists``.
 
 By what else it needs it is of one of three **orders**: none, the order of each process (``-process``), or real time
 (``-realtime``). A consistency model is a level and an order, too, and forbids what is not above it in either:
-snapshot isolation is (2, none), strict serializability (3, real time). So models and anomalies form one lattice.
+snapshot isolation is (5, none), strict serializability (6, real time). So models and anomalies form one lattice.
 
-An anomaly without a cycle also has a level: a value read without a write is impossible under any model (0), G1a, G1b
-and dirty updates need read committed (1), lost updates and contradictions inside a transaction snapshot isolation (2).
+An anomaly without a cycle also has a level: a value read without a write is impossible under any model (0), G1a, G1b,
+dirty updates and future reads need read committed (1), contradictions inside a transaction read atomic (2), lost
+updates parallel snapshot isolation (4). ``cycle-exists`` is of the model that is asked for: each version order that
+the reads allow has a cycle that this model forbids.
 
 Sources: Adya, "Weak Consistency" (1999); Elle (VLDB 2020), whose names these are. Reads are of items, never of
-predicates, so G2 is G2-item. Limits: models between those of the lattice (cursor stability, update serializability,
-repeatable read, which for reads of items is serializability) are not named.
+predicates, so G2 is G2-item, and repeatable read is serializability. Read atomic, causal and parallel snapshot
+isolation are those of Cerone, Bernardi and Gotsman (2015); without a prefix, sessions have no order there, as under the
+other models. Limits: other models between those of the lattice (cursor stability, update serializability, monotonic
+atomic view, forward consistent view) are not named.
 """
 
 from __future__ import annotations
@@ -35,8 +44,11 @@ class Level(IntEnum):
 
     G0 = 0
     G1 = 1
-    SNAPSHOT = 2
-    SERIAL = 3
+    READ_ATOMIC = 2
+    CAUSAL = 3
+    PARALLEL_SNAPSHOT = 4
+    SNAPSHOT = 5
+    SERIAL = 6
 
 
 class SessionOrder(IntEnum):
@@ -74,7 +86,11 @@ _LEVELS: Final = MappingProxyType(
     {
         "read-uncommitted": Level.G0,
         "read-committed": Level.G1,
+        "read-atomic": Level.READ_ATOMIC,
+        "causal": Level.CAUSAL,
+        "parallel-snapshot-isolation": Level.PARALLEL_SNAPSHOT,
         "snapshot-isolation": Level.SNAPSHOT,
+        "repeatable-read": Level.SERIAL,
         "serializable": Level.SERIAL,
     }
 )
@@ -96,7 +112,7 @@ _PROMISES: Final = (
 _CYCLES: Final = (
     ("G0", Level.G0, "No cycle of writes that follow one another"),
     ("G1c", Level.G1, "No cycle of writes and of reads that saw them"),
-    ("G-single", Level.SNAPSHOT, "No cycle with one read that missed a write"),
+    ("G-single", Level.PARALLEL_SNAPSHOT, "No cycle with one read that missed a write"),
     (
         "G-nonadjacent",
         Level.SNAPSHOT,
@@ -121,6 +137,10 @@ MODELS: Final[Mapping[str, Model]] = MappingProxyType(
 """Every model by name. Strict serializability has two."""
 
 SERIALIZABLE: Final = MODELS["serializable"]
+STRICT_SERIALIZABLE: Final = MODELS["strict-serializable"]
+CYCLE_EXISTS: Final = "cycle-exists"
+CYCLE_LEVELS: Final = (Level.G0, Level.G1, Level.SNAPSHOT, Level.SERIAL)
+"""The levels of which cycles are searched for; G-single is what the third finds first."""
 
 ANOMALIES: Final[Mapping[str, Anomaly]] = MappingProxyType(
     {
@@ -145,13 +165,18 @@ ANOMALIES: Final[Mapping[str, Anomaly]] = MappingProxyType(
                 "No committed write builds on one of an aborted transaction.",
             ),
             Anomaly(
+                "future-read",
+                Level.G1,
+                "No transaction reads what it writes itself only later.",
+            ),
+            Anomaly(
                 "internal",
-                Level.SNAPSHOT,
+                Level.READ_ATOMIC,
                 "A transaction's reads agree with what it read and wrote itself.",
             ),
             Anomaly(
                 "lost-update",
-                Level.SNAPSHOT,
+                Level.PARALLEL_SNAPSHOT,
                 "No two transactions write a key on the ground of the same version of it.",
             ),
             *(
@@ -163,6 +188,11 @@ ANOMALIES: Final[Mapping[str, Anomaly]] = MappingProxyType(
                 )
                 for session_order, suffix in enumerate(SUFFIXES)
                 for name, level, promise in _CYCLES
+            ),
+            Anomaly(
+                CYCLE_EXISTS,
+                Level.G0,
+                "Some order of the versions that reads leave open has no cycle that the model forbids.",
             ),
         ]
     }

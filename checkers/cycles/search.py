@@ -26,7 +26,7 @@ import numpy as np
 
 from nemesis.checkers.cycles.candidate_components import suspects
 from nemesis.checkers.cycles.edges import PROCESS, REALTIME, RW, WR, Edges
-from nemesis.checkers.cycles.models import Level, SessionOrder, cycle_name
+from nemesis.checkers.cycles.models import CYCLE_LEVELS, Level, SessionOrder, cycle_name
 from nemesis.checkers.cycles.paths import (
     adjacency,
     earliest_times,
@@ -134,13 +134,13 @@ def _of_dependencies(graph: Graph) -> Iterator[Cycle]:
     parts: dict[tuple[Level, SessionOrder], Numbers] = {}
     alone = np.arange(len(graph))
     for session_order in (SessionOrder.NONE, SessionOrder.PROCESS):
-        for level in Level:
+        below = alone
+        for level in CYCLE_LEVELS:
             states = States.of(len(graph), graph.edges, level, session_order)
             component = states.components()
-            below = parts.get((Level(level - 1), session_order), alone) if level else alone
             beside = parts[level, SessionOrder.NONE] if session_order else alone
             joined = join(len(graph), below, beside)
-            parts[level, session_order] = states.partition(component)
+            below = parts[level, session_order] = states.partition(component)
             leaving = np.flatnonzero(crossing(states, component, joined))
             for starts in _by_component(component[states.source[leaving]], leaving):
                 yield _shortest(graph, states, component, starts)
@@ -195,7 +195,7 @@ def _named(steps: tuple[Step, ...]) -> Cycle:
 
 def _of_real_time(graph: Graph) -> Iterator[Cycle]:
     known = np.zeros(len(graph), dtype=np.bool_)
-    for level in Level:
+    for level in CYCLE_LEVELS:
         states = States.of(len(graph), graph.edges, level, SessionOrder.NONE)
         component = states.components()
         earliest = _earliest(graph, states, component)

@@ -7,8 +7,8 @@ each key, is an operation of ours on partition 0 of the topic that the key names
 
 A consumer reads on from where it was, unless it is assigned other keys or seeks. The events contain no assignments: a
 consumer that is assigned a key again goes on as another consumer, ``3/1`` after ``3``. Under ``subscribe`` keys may
-come and go at any time, so each poll is another consumer's. So is what follows a poll whose end is unknown, and what a
-process has under way beside another operation, because these two have no order.
+come and go at any time, so each poll is another consumer's. So is what follows a poll that failed or whose end is
+unknown, and what a process has under way beside another operation, because these two have no order.
 
 A send asks for all replicas, and a value stands in its log once: that is what the workload expects.
 """
@@ -103,7 +103,7 @@ class Logs(Vocabulary):
                 problems.note(Damage.WRONG_VALUE, completion.line, reason)
                 kind = INFO
             answered = tuple(Poll() if isinstance(micro, Poll) else micro for micro in asked)
-        if kind == INFO and any(isinstance(micro, Poll) for micro in asked):
+        if kind != OK and any(isinstance(micro, Poll) for micro in asked):
             self._consumers[invoke.process].forget_position()
         if not pair.is_alone:
             self._overlapping[invoke.process] += 1

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 import typer
 
+from nemesis.checkers.foreign import named_model
 from nemesis.checkers.framework.compiler import has_compiler
 from nemesis.checkers.framework.model import Outcome
 from nemesis.cli.console import note, out, say, say_json
@@ -27,6 +28,8 @@ def say_outcome(
 
     ``is_verbose``: a line for each property. Otherwise a line for each family of properties, and what is not valid.
     """
+    about = run_directory.read_info().foreign
+    model = named_model(about.get("workload"), about.get("consistency_model"))
     if as_json:
         say_json(
             {
@@ -34,6 +37,7 @@ def say_outcome(
                 "run": str(run_directory.path),
                 "report": str(run_directory.report_file),
                 "replay": run_directory.read_info().replay,
+                **({"consistency_model": model} if model else {}),
                 "outcome": msgspec.to_builtins(outcome),
             }
         )
@@ -46,7 +50,10 @@ def say_outcome(
         say(line)
     report, replay = short(run_directory.report_file), replay_of(run_directory)
     # In one line however long: a terminal that breaks it does so without a new line in what is copied.
-    out.print(verdict_text(outcome).append(f"; report: {report}; replay: {replay}", "default"))
+    under = f"; model: {model}" if model else ""
+    out.print(
+        verdict_text(outcome).append(f"{under}; report: {report}; replay: {replay}", "default")
+    )
     raise typer.Exit(outcome.verdict.exit_code)
 
 

@@ -70,6 +70,20 @@ def test_who_saw_nothing_has_proved_nothing() -> None:
     assert verdicts["duplicate"] is verdicts["nonmonotonic-send"] is Verdict.VALID
 
 
+def test_polls_that_failed_or_are_in_doubt_count_for_what_they_report() -> None:
+    for kind in ("info", "fail"):
+        assert broken([send(1, 7, 0), poll(2, (1, 8), kind=kind)]) == ["lost-write"]
+        assert broken([send(1, 7, 0), poll(2, (0, 7), kind=kind), poll(3, (1, 8))]) == []
+        assert broken([send(1, 7, kind="fail"), poll(2, (0, 7), kind=kind)]) == ["dirty-read"]
+        assert broken([send(1, 7, 0), poll(2, (0, 8), kind=kind)]) == ["inconsistent-offset"]
+
+
+def test_of_the_order_of_polls_only_successful_ones_tell() -> None:
+    for kind in ("info", "fail"):
+        doubtful = [poll(1, (0, 7), (1, 8)), poll(2, (0, 7), kind=kind), poll(3, (2, 9))]
+        assert broken(doubtful) == []
+
+
 def test_lost_write() -> None:
     ((lost, read),) = breaks.LOST_WRITE
     assert result("lost-write", lost, read).findings == (

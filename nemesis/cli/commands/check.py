@@ -45,7 +45,7 @@ def check(
         typer.Option(
             "--consistency-model",
             metavar="NAME",
-            help="What transactions have to keep (serializable).",
+            help="What transactions have to keep (strict-serializable).",
         ),
     ] = None,
     engine: EngineName = None,

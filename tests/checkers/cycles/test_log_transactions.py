@@ -14,10 +14,11 @@ from nemesis.checkers.breaks.logs import (
     EACH_OTHER,
     INTERLEAVED,
     LATER_SEND,
+    OWN_RECORD,
     POLLED_BEFORE_SENT,
 )
 from nemesis.checkers.cycles import MODELS
-from nemesis.checkers.cycles.log_transactions import NAMES, LogTransactions
+from nemesis.checkers.cycles.log_transactions import NAMES, PRECOMMITTED, LogTransactions
 from nemesis.checkers.framework.model import Result
 from tests.checkers.histories import judge
 
@@ -87,6 +88,14 @@ def test_appends_and_polls_may_make_a_circle() -> None:
     assert sentences(*calls) == {"G1c": "valid"}
 
 
+def test_a_transaction_that_polled_its_own_record() -> None:
+    (finding,) = results(*OWN_RECORD)["precommitted-read"].findings
+    assert finding.sentence == "T0 polled 1 of key x (offset 0), which it sent itself."
+    assert {event["op"] for event in finding.events} == {0, 1}
+    assert sentences(*OWN_RECORD) == {"precommitted-read": "invalid"}
+    assert sentences(*OWN_RECORD, model="read-uncommitted") == {"precommitted-read": "valid"}
+
+
 def test_of_what_failed_or_is_in_doubt_nothing_follows() -> None:
     for kind in ("fail", "info"):
         first, second = EACH_OTHER
@@ -102,7 +111,7 @@ def test_nobody_who_polled_proves_nothing() -> None:
     verdicts = {
         name: str(result.verdict) for name, result in results(Txn(0, 1, [Sent("x", 1, 0)])).items()
     }
-    assert verdicts == {**dict.fromkeys(NAMES, "unknown"), "G0": "valid"}
+    assert verdicts == {**dict.fromkeys([*NAMES, PRECOMMITTED], "unknown"), "G0": "valid"}
 
 
 def random_history(rng: Random) -> list[Txn]:
@@ -140,6 +149,18 @@ def random_history(rng: Random) -> list[Txn]:
     return txns
 
 
+def polled(txn: Txn, other: Txn) -> bool:
+    """Whether the other transaction polled what this one sent."""
+    sent = {(part.log, part.value) for part in txn.parts if isinstance(part, Sent)}
+    read = {
+        (part.log, value)
+        for part in other.parts
+        if isinstance(part, Polled)
+        for _, value in part.records
+    }
+    return bool(sent & read)
+
+
 def by_hand(txns: Sequence[Txn]) -> set[str]:
     """Which circles there are, by looking at every pair of transactions."""
 
@@ -150,16 +171,6 @@ def by_hand(txns: Sequence[Txn]) -> set[str]:
                 if a != b and any(relations[kind](txn, other) for kind in kinds):
                     graph.add_edge(a, b)
         return not nx.is_directed_acyclic_graph(graph)
-
-    def polled(txn: Txn, other: Txn) -> bool:
-        sent = {(part.log, part.value) for part in txn.parts if isinstance(part, Sent)}
-        read = {
-            (part.log, value)
-            for part in other.parts
-            if isinstance(part, Polled)
-            for _, value in part.records
-        }
-        return bool(sent & read)
 
     def appended(txn: Txn, other: Txn) -> bool:
         return any(
@@ -194,6 +205,8 @@ def agree(seeds: range) -> dict[str, int]:
         said = results(*txns, cuts=[rng.randint(0, 20)])
         wrong = {name for name, value in said.items() if value.verdict == "invalid"}
         names = {name for name, value in said.items() if value.findings}
+        assert (PRECOMMITTED in wrong) == any(polled(txn, txn) for txn in txns), (seed, txns)
+        wrong.discard(PRECOMMITTED)
         expected = by_hand(txns)
         assert ("G1c" in wrong) == ("polls" in expected), (seed, txns)
         assert bool(wrong) == ("time" in expected), (seed, txns)

@@ -1,0 +1,91 @@
+"""In words: a cycle exists in every order of versions, or it was not decided whether one does."""
+
+from __future__ import annotations
+
+from nemesis.checkers.cycles.models import CYCLE_EXISTS, Model
+from nemesis.checkers.cycles.orders.contradiction import Contradiction
+from nemesis.checkers.cycles.orders.contradiction import Reason as Hop
+from nemesis.checkers.cycles.orders.verdict import CycleExists
+from nemesis.checkers.cycles.reasons import Reasons
+from nemesis.checkers.cycles.transaction_names import SHOWN, Words
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.model import Finding, Verdict
+
+
+def existence_finding(words: Words, exists: CycleExists, model: Model) -> Finding:
+    """Return what was decided, as a finding."""
+    if exists.bound:
+        sentence = f"It is not decided whether an order of the versions keeps {model.name}: {exists.bound}."
+        return finding(CYCLE_EXISTS, "the history", sentence, verdict=Verdict.UNKNOWN)
+    if exists.contradiction is not None:
+        return _of_registers(words, exists.contradiction, model)
+    txns = [step.source for step in exists.steps]
+    names = [words.analysis.txns.name(txn) for txn in txns]
+    reasons = Reasons(words)
+    steps = [reasons.of(step) for step in exists.steps]
+    keys = dict.fromkeys(words.key(step.via) for step in exists.steps if step.via >= 0)
+    sentence = f"{_listed(names)} have no order that {model.name} allows: each comes before the next, in a circle."
+    return _finding(words, ", ".join(keys), sentence, txns, steps)
+
+
+def _of_registers(words: Words, contradiction: Contradiction, model: Model) -> Finding:
+    names = [words.analysis.txns.name(txn) for txn in contradiction.txns]
+    keys = dict.fromkeys(
+        name for cycle in contradiction.cycles for hop in cycle for name in _keys(words, hop)
+    )
+    sentence = f"{_listed(names)} have no order that {model.name} allows, in either order of the writes of a key."
+    steps = [_cycle(words, cycle) for cycle in contradiction.cycles]
+    return _finding(
+        words, ", ".join(keys) or "the history", sentence, list(contradiction.txns), steps
+    )
+
+
+def _finding(words: Words, key: str, sentence: str, txns: list[int], steps: list[str]) -> Finding:
+    rows = dict.fromkeys(int(words.analysis.txns.row[txn]) for txn in txns)
+    return finding(CYCLE_EXISTS, key, sentence, *rows, verdict=Verdict.INVALID, steps=steps)
+
+
+def _keys(words: Words, hop: Hop) -> list[str]:
+    if hop.read >= 0:
+        return [words.key(hop.read)]
+    return [] if hop.key < 0 else [_key(words, hop.key)]
+
+
+def _key(words: Words, key: int) -> str:
+    return f"key {words.analysis.micro.keys[key]}"
+
+
+def _cycle(words: Words, cycle: tuple[Hop, ...]) -> str:
+    """One cycle, with the orders that it assumes."""
+    name = words.analysis.txns.name
+    assumed = dict.fromkeys(
+        f"{name(hop.before)} wrote {_key(words, hop.key)} before {name(hop.target)}"
+        for hop in cycle
+        if hop.before >= 0
+    )
+    hops = "; ".join(_hop(words, hop) for hop in cycle)
+    if not assumed:
+        return f"A cycle is certain: {hops}."
+    return f"If {' and '.join(assumed)}, a cycle results: {hops}."
+
+
+def _hop(words: Words, hop: Hop) -> str:
+    txns = words.analysis.txns
+    a, b = txns.name(hop.source), txns.name(hop.target)
+    return f"{a} comes before {b}, because {_because(words, hop, a, b)}"
+
+
+def _because(words: Words, hop: Hop, a: str, b: str) -> str:
+    if hop.read < 0:
+        if hop.before >= 0:
+            return f"it wrote {_key(words, hop.key)} first"
+        return f"{a} had ended before {b} began"
+    if words.txn(hop.read) == hop.target:
+        return f"{words.read(hop.read)}, which {a} wrote"
+    return f"{words.read(hop.read)}, and {b} wrote it later"
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) > SHOWN:
+        return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
