@@ -22,6 +22,7 @@ from nemesis.checkers.cycles import (
     Transactional,
 )
 from nemesis.checkers.cycles.log_transactions import LogTransactions
+from nemesis.checkers.cycles.models import without_real_time
 from nemesis.checkers.framework.property import Check, Property, property_names
 from nemesis.checkers.linearizable import (
     FifoQueue,
@@ -88,12 +89,17 @@ def decided_in(workload: str) -> Iterator[Property]:
 
 
 def select_foreign(
-    workload: str, names: Iterable[str] | None = None, consistency_model: str | None = None
+    workload: str,
+    names: Iterable[str] | None = None,
+    consistency_model: str | None = None,
+    *,
+    has_real_time: bool = True,
 ) -> list[Check]:
     """Return the checks that decide these properties (``None``: all) of this workload, each once.
 
     A check that decides several properties returns results for all of them. Transactions are held against the
-    consistency model of this name (``None``: strict-serializable, as in Elle). Raises KeyError for an unknown name.
+    consistency model of this name (``None``: strict-serializable, as in Elle), without real time if the history does
+    not state it. Raises KeyError for an unknown name.
     """
     allowed = foreign_properties(workload)
     wanted = set(allowed if names is None else names)
@@ -101,6 +107,7 @@ def select_foreign(
         if name not in allowed:
             raise KeyError(name)
     model = STRICT_SERIALIZABLE if consistency_model is None else MODELS[consistency_model]
+    model = model if has_real_time else without_real_time(model)
     return [
         check(model) if issubclass(check, Transactional | LogTransactions) else check()
         for check in FOREIGN[workload]

@@ -14,7 +14,6 @@ from itertools import groupby
 from typing import Any, Final
 
 import msgspec
-import plotly.offline
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -33,6 +32,8 @@ from nemesis.reports.liveness import lasted, liveness
 from nemesis.reports.marks import Marks, timeline
 
 MAX_DIAGRAMS: Final = 4
+FEW_EVENTS: Final = 200
+"""An external history of as many is read as text: its page has no figures, and is small."""
 """Each costs a pass over the history."""
 
 
@@ -74,6 +75,8 @@ def render(
         },
     }
     most = figures.points_per_line(run)
+    if is_text_only(info, outcome.events):
+        drawn = {}
     data = {
         "figures": {name: figure for name, figure in drawn.items() if figure is not None},
         "partition_layout": figures.partition_layout(marks),
@@ -103,7 +106,11 @@ def render(
         undetectable=info.undetectable,
         drawn=drawn,
         operations=operations,
-        events_by_kind=_client_facts(run, operations) if info.foreign else _facts(run, rows, info),
+        events_by_kind=(
+            _client_facts(run, operations, is_timed=info.foreign.get("is_timed", True))
+            if info.foreign
+            else _facts(run, rows, info)
+        ),
         missing=missing,
         consumer_groups=groups_panel(info, history, run),
         epochs_left_out=epochs_left_out,
@@ -116,9 +123,15 @@ def render(
             if not result.distributions
         ],
         data=_script_json(data),
-        plotly=_plotly(),
+        plotly=_plotly() if drawn else "",
         when=lambda event: _when(event, run.origin_ns),
     )
+
+
+def is_text_only(info: RunInfo, events: int) -> bool:
+    """Whether a page has no figures: of an external history with few events, or without times."""
+    is_timed = info.foreign.get("is_timed", True)
+    return bool(info.foreign) and (events <= FEW_EVENTS or not is_timed)
 
 
 def _target(info: RunInfo) -> str:
@@ -251,12 +264,12 @@ def _traced_facts(run: series.RunSeries, rows: Segment) -> list[tuple[str, str]]
 
 
 def _client_facts(
-    run: series.RunSeries, operations: Mapping[str, clients.Operations]
+    run: series.RunSeries, operations: Mapping[str, clients.Operations], *, is_timed: bool
 ) -> list[tuple[str, str]]:
     """The counts of a history that tells of clients alone."""
     counts = [operation.counts() for operation in operations.values()]
     return [
-        ("from first to last event", f"{run.duration_s:,.3f} s"),
+        *([("from first to last event", f"{run.duration_s:,.3f} s")] if is_timed else []),
         *(
             (f"operations {ended}", f"{sum(count[ended] for count in counts):,}")
             for ended in ("ok", "fail", "info", "open")
@@ -303,6 +316,8 @@ def _yaml(value: Any) -> str:
 @cache
 def _plotly() -> Markup:
     """Plotly's script. It must not close the element that holds it."""
+    import plotly.offline
+
     script = plotly.offline.get_plotlyjs()
     return Markup(script.replace("</script", "<\\/script"))  # noqa: S704
 

@@ -33,7 +33,7 @@ atomic view, forward consistent view) are not named.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
@@ -80,6 +80,11 @@ class Model:
 
     def forbids(self, anomaly: Anomaly) -> bool:
         return anomaly.level <= self.level and anomaly.session_order <= self.session_order
+
+
+def without_real_time(model: Model) -> Model:
+    """Return a model that keeps the order of each process where the model keeps real time."""
+    return replace(model, session_order=min(model.session_order, SessionOrder.PROCESS))
 
 
 _LEVELS: Final = MappingProxyType(

@@ -3,11 +3,13 @@
 * ``importing``     a file becomes the raw events of a run (start here); ``exporting`` is the way back
 * ``edn``           the notation, read and written
 * ``lines``         a file to operations, whatever is damaged
+* ``text_operations`` an operation per line, as Jepsen's ``history.txt`` and its log have it
 * ``operations``    what a line says
 * ``operation_order`` the order of operations, and times that keep it
 * ``pairs``         which completion belongs to which invocation
 * ``vocabulary``    operations to events and back: ``objects``, ``transactions``, ``logs``
 * ``names``         numbers for keys and values that are none
+* ``origins``     the line and the index of each event
 * ``problems``      what is wrong with a file, by line
 
 The events are those of ``nemesis.history.events``, so the same checkers, engines and reports serve.

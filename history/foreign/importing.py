@@ -10,7 +10,9 @@ value, time and error are not kept, but for operations that no check looks at.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +20,18 @@ from types import MappingProxyType
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from nemesis.history.errors import ForeignHistoryError, MissingHistoryError
 from nemesis.history.events import Event, Kind
-from nemesis.history.foreign.lines import Unreadable, read_lines
+from nemesis.history.foreign.lines import GZIP, Unreadable, read_lines
 from nemesis.history.foreign.logs import Logs
 from nemesis.history.foreign.names import Names
 from nemesis.history.foreign.objects import CasRegister, Mutex, Queue, Register, Set
 from nemesis.history.foreign.operation_order import give_times, in_order
-from nemesis.history.foreign.operations import Operation
-from nemesis.history.foreign.pairs import Pair, pairs, without_repeats
+from nemesis.history.foreign.operations import NO_PROCESS, Operation
+from nemesis.history.foreign.origins import Origins
+from nemesis.history.foreign.pairs import Pair, pairs, supposed, without_repeats
 from nemesis.history.foreign.problems import Damage, Problems
 from nemesis.history.foreign.transactions import ListAppend, RwRegister
 from nemesis.history.foreign.vocabulary import Part, Vocabulary, aside
@@ -46,8 +50,20 @@ WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
         "kafka": Logs,
     }
 )
+TRANSACTIONS: Final = frozenset({"list-append", "rw-register"})
+"""Workloads that can be judged by the order of each process alone."""
+CHANGES: Final = frozenset(
+    {"write", "cas", "acquire", "release", "add", "enqueue", "dequeue", "drain", "send", "txn"}
+)
+"""Functions that change an object of some workload: without these operations a history lacks some."""
 PROBE_BYTES: Final = 64 * 1024
+JEPSEN: Final = b"JEPSEN"
+"""How a file of ``jepsen.store.format`` begins."""
 HASHED_BYTES: Final = 1024 * 1024
+IGNORE_TIME: Final = TRANSACTIONS | {"queue"}
+NO_REAL_TIME: Final = (
+    "the history has completions only, or no processes: it is judged without real time"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +72,10 @@ class Imported:
 
     operations: int
     problems: list[str]
+    notes: list[str]
+    """How the file was read; no verdict depends on it."""
+    has_real_time: bool
+    is_timed: bool
     may_lack_operations: bool
     """Whether operations of the history may be missing, so that what it does not say proves nothing."""
 
@@ -69,6 +89,20 @@ class ForeignFile:
     problems: Problems
     is_complete: bool
     """Whether the indexes of the operations prove that no line is missing."""
+    has_real_time: bool = True
+    """False: the history does not state when operations began, or which process did what."""
+    is_timed: bool = True
+    """False: no operation has a time."""
+
+    @property
+    def has_invocations(self) -> bool:
+        """Whether the file states what clients began: what never completed is missing from one that does not."""
+        return any(operation.is_invoke for operation in self.operations)
+
+    def may_lack_operations(self) -> bool:
+        """Whether operations of the history may be missing from the file."""
+        is_lacking = self.problems.may_lack_operations(is_complete=self.is_complete)
+        return is_lacking or not self.has_invocations
 
 
 def read_file(path: Path) -> ForeignFile:
@@ -85,16 +119,51 @@ def read_file(path: Path) -> ForeignFile:
                 problems.note(damage, read.line, read.reason)
             else:
                 operations.append(read)
-    except OSError as error:
-        raise MissingHistoryError(f"{path} cannot be read: {error.strerror}") from None
+    except EOFError:
+        problems.note(
+            Damage.TORN, operations[-1].line if operations else 1, "gzip's end is missing"
+        )
+    except (OSError, zlib.error) as error:
+        raise MissingHistoryError(f"{path} cannot be read: {error}") from None
+    operations = _with_processes(operations, problems)
     if not operations:
         why = f": line {first.line} is none, {first.reason}" if first else ": it is empty"
         raise ForeignHistoryError(f"{path} is no history of operations{why}")
-    placed = list(without_repeats(in_order(operations, problems), problems))
-    give_times(placed)
+    has_real_time = _has_real_time(operations)
+    if not has_real_time:
+        problems.remarks.append(NO_REAL_TIME)
+    ordered = in_order(operations, problems)
+    placed = list(without_repeats(ordered, problems, has_real_time=has_real_time))
+    is_timed = give_times(placed)
     _note_missing(placed, problems)
     indexes = [operation.index for operation in placed]
-    return ForeignFile(placed, problems, is_complete=indexes == list(range(len(placed))))
+    is_complete = indexes == list(range(len(placed)))
+    return ForeignFile(placed, problems, is_complete, has_real_time, is_timed)
+
+
+def _with_processes(operations: list[Operation], problems: Problems) -> list[Operation]:
+    """Return the operations that can be used: those that name a process, or all if none does."""
+    named = [operation for operation in operations if operation.process != NO_PROCESS]
+    if not any(operation.is_of_client for operation in named):
+        return operations
+    for operation in operations:
+        if operation.process == NO_PROCESS:
+            problems.note(Damage.UNREADABLE, operation.line, "it names no process")
+    return named
+
+
+def _has_real_time(operations: list[Operation]) -> bool:
+    """Whether the history states which process began each operation, and when."""
+    clients = [operation for operation in operations if operation.is_of_client]
+    has_processes = all(operation.process != NO_PROCESS for operation in clients)
+    return has_processes and (not clients or any(operation.is_invoke for operation in clients))
+
+
+def without_real_time(file: ForeignFile, workload: str) -> list[str]:
+    """Return the problem that a workload has whose promise is about real time."""
+    if file.has_real_time or workload in IGNORE_TIME:
+        return []
+    return [f"{NO_REAL_TIME}; that a violation is absent cannot be proved"]
 
 
 def _note_missing(placed: list[Operation], problems: Problems) -> None:
@@ -119,8 +188,16 @@ def _require_text(path: Path) -> None:
     try:
         with path.open("rb") as file:
             beginning = file.read(PROBE_BYTES)
-    except OSError as error:
-        raise MissingHistoryError(f"{path} cannot be read: {error.strerror}") from None
+        if beginning.startswith(GZIP):
+            with gzip.open(path) as file:
+                beginning = file.read(PROBE_BYTES)
+    except (OSError, EOFError, zlib.error) as error:
+        raise MissingHistoryError(f"{path} cannot be read: {error}") from None
+    if beginning.startswith(JEPSEN):
+        raise ForeignHistoryError(
+            f"{path} is Jepsen's binary store, which is not read here: give history.edn or history.txt, "
+            "which Jepsen writes beside it"
+        )
     if b"\0" in beginning:
         raise ForeignHistoryError(f"{path} is no history: it is not text")
 
@@ -130,27 +207,65 @@ def events_of(file: ForeignFile, workload: str, names: Names) -> Iterator[Event]
 
     ``workload`` is one of ``WORKLOADS``.
     """
+    for event, _ in events_and_lines(file, workload, names):
+        yield event
+
+
+def events_and_lines(
+    file: ForeignFile, workload: str, names: Names
+) -> Iterator[tuple[Event, Operation]]:
+    """Yield the events as ``events_of`` does, each with the operation whose line states it."""
     vocabulary = WORKLOADS[workload]()
-    clients = (operation for operation in file.operations if operation.is_of_client)
     op = seq = 0
-    for pair in pairs(clients, file.problems, is_complete=file.is_complete):
+    for pair in _pairs(file, is_ordered=workload in TRANSACTIONS):
         for part in _parts(vocabulary, pair, names, file.problems):
-            for columns in (part.invoke, part.completion):
-                if columns is not None:
-                    yield Event(**columns, op=op, seq=seq)
+            ends = ((part.invoke, pair.invoke), (part.completion, pair.completion))
+            for columns, operation in ends:
+                if columns is not None and operation is not None:
+                    yield Event(**columns, op=op, seq=seq), operation
                     seq += 1
             op += 1
     for operation in file.operations:
         if not operation.is_of_client:
-            yield Event(**{**aside(operation), "kind": Kind.INFO.value}, seq=seq)
+            columns = {**aside(operation), "kind": Kind.INFO.value}
+            yield Event(**columns, seq=seq), operation
             seq += 1
 
 
+def _pairs(file: ForeignFile, *, is_ordered: bool) -> Iterator[Pair]:
+    """Yield the clients' operations; without real time all are under way together, unless ``is_ordered``.
+
+    ``is_ordered``: the checks of the workload can leave out real time, and use the order of each process.
+    """
+    clients = [operation for operation in file.operations if operation.is_of_client]
+    if file.has_real_time:
+        yield from pairs(clients, file.problems, is_complete=file.is_complete)
+        return
+    last = max((operation.time or 0 for operation in file.operations), default=0)
+    if file.has_invocations:
+        # All are of one process here, so that several of its operations under way are not damage.
+        every = pairs(clients, Problems(), is_complete=file.is_complete)
+    else:
+        every = (Pair(supposed(operation, operation.time or 0), operation) for operation in clients)
+    for number, pair in enumerate(every):
+        process = number if pair.invoke.process == NO_PROCESS else pair.invoke.process
+        shift = 0 if is_ordered else last + 1
+        invoke = structs.replace(pair.invoke, process=process)
+        completion = pair.completion and structs.replace(
+            pair.completion, process=process, time=(pair.completion.time or 0) + shift
+        )
+        yield Pair(invoke, completion, is_alone=pair.is_alone and is_ordered)
+
+
 def _parts(vocabulary: Vocabulary, pair: Pair, names: Names, problems: Problems) -> list[Part]:
-    f = pair.invoke.f or vocabulary.default
-    if f in vocabulary.functions:
+    ends = [pair.invoke, *([pair.completion] if pair.completion else [])]
+    if any(vocabulary.function_of(operation) for operation in ends):
         return vocabulary.parts(pair, names, problems)
-    problems.note(Damage.UNKNOWN_F, pair.invoke.line, f":f {f}" if f else "it names none")
+    f = pair.invoke.f
+    if not f or f in CHANGES:
+        problems.note(Damage.UNKNOWN_F, pair.invoke.line, f":f {f}" if f else "it names none")
+    else:
+        problems.note_group(Damage.OTHER_F, pair.invoke.line, f":f {f}")
     completion = None if pair.completion is None else aside(pair.completion)
     return [Part(aside(pair.invoke), completion)]
 
@@ -160,18 +275,24 @@ def write_events(file: ForeignFile, workload: str, directory: Path, raw: Path) -
     names = Names()
     encoder = msgspec.json.Encoder()
     lines = bytearray()
+    origins = Origins()
     with raw.open("xb", buffering=HASHED_BYTES) as out:
-        for event in events_of(file, workload, names):
+        for event, operation in events_and_lines(file, workload, names):
             encoder.encode_into(event, lines)
             lines += b"\n"
             out.write(lines)
             lines.clear()
+            origins.add(operation)
     names.write(directory)
+    origins.write(directory)
     problems = file.problems
     return Imported(
         operations=len(file.operations),
-        problems=problems.sentences(),
-        may_lack_operations=problems.may_lack_operations(is_complete=file.is_complete),
+        problems=[*problems.sentences(), *without_real_time(file, workload)],
+        notes=problems.notes(),
+        has_real_time=file.has_real_time,
+        is_timed=file.is_timed,
+        may_lack_operations=file.may_lack_operations(),
     )
 
 

@@ -1,7 +1,9 @@
 """From a file to its operations, in the order of its lines: EDN or JSON, whole or damaged.
 
 A history is a file of maps, one after the other, commonly one per line, or one vector of them. JSON likewise: an object
-per line, or one array. Which of the two it is, the first character that matters tells.
+per line, or one array. Which of the two it is, the first character that matters tells. A map or an object around the
+vector (``{"history": [...]}``) is left out. A file that is compressed with gzip is read as the file inside. Jepsen's
+``history.txt`` and its logs have an operation per line without braces (``text_operations``).
 
 What cannot be read costs only itself: reading goes on at the next line that begins like an operation. A map may take
 several lines; it ends at the latest where another operation begins. Where the file ends inside a map it was cut off
@@ -12,16 +14,18 @@ Limits: a map that is not all in one line has 200 lines at most. UTF-8; other by
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from nemesis.history.foreign import edn
 from nemesis.history.foreign.edn import MAX_DEPTH, TOO_DEEP, EdnError
 from nemesis.history.foreign.operations import NotAnOperation, Operation, operation_of
+from nemesis.history.foreign.text_operations import is_text_history, text_operation
 
 MAX_LINES: Final = 200
 """What one map may take, if it is not all in one line."""
@@ -35,6 +39,16 @@ _OPENS: Final = re.compile(r"[\s,]*[\[(](?=\s*(?:$|\{|#))")
 _NOTHING: Final = re.compile(r"[\s,\])]*(?:;.*)?\s*")
 """What may stand between operations."""
 _SPACE: Final = re.compile(r"[\s,]*")
+_WRAPPER: Final = re.compile(
+    r"[\s,]*\{(?:.*?[\s,{])??(?::(?:history|operations|ops|events)|\"(?:history|operations|ops|events)\"\s*:)"
+    r"\s*[\[(](?=\s*(?:$|\{|#))",
+    re.DOTALL,
+)
+"""A map around a vector of operations, up to the vector's bracket."""
+_CLOSES: Final = re.compile(r"[\s,]*[\])]")
+_KEYWORDS: Final = re.compile(r"[\[{,:]\s*\":[A-Za-z]")
+"""A keyword that is written as a text in JSON."""
+GZIP: Final = b"\x1f\x8b"
 
 Parse = Callable[[str, int], tuple[Any, int]]
 """Returns the value at a position of a text, and where it ends; raises ``EdnError``."""
@@ -55,24 +69,67 @@ Read = Operation | Unreadable
 
 def read_lines(path: Path) -> Iterator[Read]:
     """Yield what the file says, line by line; raises OSError."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
-        begin = "".join(file.read(PROBE_CHARACTERS).split()).lstrip("[")
+    with open_text(path) as file:
+        probe = file.read(PROBE_CHARACTERS)
         file.seek(0)
         lines = _Lines(file)
+        if is_text_history(probe):
+            yield from _text_lines(lines)
+            return
+        begin = "".join(probe.split()).lstrip("[")
         parse = parse_json if begin.startswith('{"') else edn.parse
-        is_before = True
-        while (text := lines.take()) is not None:
+        first = _skip_wrapper(lines, probe)
+        is_wrapped, is_before = first is not None, first is None
+        while (text := first if first is not None else lines.take()) is not None:
+            first = None
             if is_before and not _NOTHING.fullmatch(text):
                 is_before = False
                 if opening := _OPENS.match(text):
                     text = text[opening.end() :]
-            yield from _forms(parse, text, lines)
+            if (yield from _forms(parse, text, lines, is_wrapped=is_wrapped)):
+                return
 
 
-def _forms(parse: Parse, text: str, lines: _Lines) -> Iterator[Read]:
-    """The operations that begin in this line, of which the last may need some of the lines that follow."""
+def open_text(path: Path) -> TextIO:
+    """Open a file as text, decompressed if it is compressed; raises OSError."""
+    with path.open("rb") as file:
+        is_compressed = file.read(len(GZIP)) == GZIP
+    if is_compressed:
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="\n")
+    return path.open(encoding="utf-8-sig", errors="replace", newline="\n")
+
+
+def _skip_wrapper(lines: _Lines, probe: str) -> str | None:
+    """Take the lines up to the vector inside a map; return the rest of the last of them, None without a map."""
+    if _BEGINS.match(probe) or not (wrapper := _WRAPPER.match(probe)):
+        return None
+    text, start = "", 0
+    while start + len(text) <= wrapper.end() and (line := lines.take()) is not None:
+        start, text = start + len(text), line
+    return text[wrapper.end() - start :]
+
+
+def _text_lines(lines: _Lines) -> Iterator[Read]:
+    while (text := lines.take()) is not None:
+        if not _NOTHING.fullmatch(text):
+            try:
+                yield _said(text_operation(text), lines.number)
+            except EdnError as error:
+                is_torn = lines.peek() is None and not text.endswith("\n")
+                yield Unreadable(lines.number, _short(error), is_torn=is_torn)
+
+
+def _forms(
+    parse: Parse, text: str, lines: _Lines, *, is_wrapped: bool
+) -> Generator[Read, None, bool]:
+    """The operations that begin in this line, of which the last may need some of the lines that follow.
+
+    Return whether the vector of operations inside a map ends behind them.
+    """
     number, position = lines.number, 0
     while not _NOTHING.fullmatch(text, position):
+        if is_wrapped and _CLOSES.match(text, position):
+            return True
         try:
             form, position = parse(text, position)
         except EdnError as error:
@@ -82,9 +139,10 @@ def _forms(parse: Parse, text: str, lines: _Lines) -> Iterator[Read]:
                 continue
             is_torn = error.is_incomplete and lines.peek() is None
             yield Unreadable(number, _short(error), is_torn=is_torn)
-            return
+            return False
         yield _said(form, number)
         number = lines.number
+    return is_wrapped and _CLOSES.match(text, position) is not None
 
 
 def parse_json(text: str, start: int) -> tuple[Any, int]:
@@ -98,11 +156,24 @@ def parse_json(text: str, start: int) -> tuple[Any, int]:
         raise EdnError(error.msg, is_incomplete=is_incomplete) from None
     except (ValueError, RecursionError) as error:
         raise EdnError(str(error)) from None
+    if _KEYWORDS.search(text, position, end):
+        value = _with_keywords(value)
     # The value's own text, for the line may be the whole file.
     opened = text.count("[", position, end) + text.count("{", position, end)
     if opened > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise EdnError(TOO_DEEP)
     return (_printable(value) if _SURROGATE.search(text, position, end) else value), end
+
+
+def _with_keywords(value: Any) -> Any:
+    """The value with keywords for the texts that are written as keywords (``":ok"``)."""
+    if isinstance(value, str):
+        return edn.keyword_or_text(value[1:]) if value[:1] == ":" else value
+    if isinstance(value, list):
+        return [_with_keywords(item) for item in value]
+    if isinstance(value, dict):
+        return {_with_keywords(key): _with_keywords(item) for key, item in value.items()}
+    return value
 
 
 def _depth(value: Any) -> int:

@@ -15,8 +15,8 @@ from typing import Final
 from nemesis.history.foreign.operations import Operation
 from nemesis.history.foreign.problems import Damage, Problems
 
-STEP_NS: Final = 1_000
-"""From operation to operation where no operation has a time."""
+LINE_NS: Final = 2**20
+"""From line to line where no operation has a time: the operations of a line have times of their own."""
 
 
 def in_order(operations: Sequence[Operation], problems: Problems) -> list[Operation]:
@@ -47,16 +47,23 @@ def _times(operations: Sequence[Operation]) -> list[int]:
     return times
 
 
-def give_times(operations: Sequence[Operation]) -> None:
-    """Set the times of operations that are in order, so that each is later than the one before."""
+def give_times(operations: Sequence[Operation]) -> bool:
+    """Set the times of operations that are in order, so that each is later than the one before.
+
+    Return whether any had a time. Without one, the time of an operation states its line: see ``line_at``.
+    """
     is_timed = any(operation.time is not None for operation in operations)
-    step = 1 if is_timed else STEP_NS
-    now = -step
+    now = -1
     for operation in operations:
-        now += step
-        if operation.time is not None:
-            now = max(now, operation.time)
+        stated = operation.time if is_timed else operation.line * LINE_NS
+        now = now + 1 if stated is None else max(now + 1, stated)
         operation.time = now
+    return is_timed
+
+
+def line_at(time: int) -> int:
+    """Return the line whose operations were given a time, in a history without times."""
+    return time // LINE_NS
 
 
 def _sorted(

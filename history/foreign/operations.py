@@ -17,6 +17,8 @@ from nemesis.history.foreign.edn import Keyword, Tagged, keyword_or_text, same
 TYPES: Final = ("invoke", "ok", "fail", "info")
 INVOKE, OK, FAIL, INFO = TYPES
 NEMESIS: Final = "nemesis"
+NO_PROCESS: Final = ""
+"""The process of an operation that states none."""
 MAX_TIME: Final = 2**62
 _OWN_ENTRIES: Final = frozenset({"type", "process", "f", "value", "time", "index", "error"})
 
@@ -64,6 +66,8 @@ def operation_of(form: Any, line: int) -> Operation:
     if not isinstance(kind, str) or kind not in TYPES:
         raise NotAnOperation("its type is none of invoke, ok, fail, info")
     process = form.get("process")
+    if process is None:
+        process = NO_PROCESS
     if isinstance(process, bool) or not isinstance(process, int | str):
         raise NotAnOperation("it names no process")
     f = form.get("f")

@@ -37,12 +37,19 @@ class Pair:
     """Whether its process did nothing else meanwhile."""
 
 
-def without_repeats(operations: Iterable[Operation], problems: Problems) -> Iterator[Operation]:
-    """Leave out lines that say what the one before of their process said. ``operations``: in order, times as stated."""
+def without_repeats(
+    operations: Iterable[Operation], problems: Problems, *, has_real_time: bool = True
+) -> Iterator[Operation]:
+    """Leave out lines that say what the one before of their process said. ``operations``: in order, times as stated.
+
+    Without real time equal lines are one only if they state a time or an index.
+    """
     last: dict[int | str, Operation] = {}
     for operation in operations:
         before = last.get(operation.process)
-        if before is not None and operation.says_the_same(before) and _is_one_line(operation):
+        is_stated = operation.index is not None or operation.time is not None
+        is_same = before is not None and operation.says_the_same(before)
+        if is_same and _is_one_line(operation) and (is_stated or has_real_time):
             problems.note(Damage.REPEATED, operation.line)
             continue
         last[operation.process] = operation
@@ -78,7 +85,7 @@ def pairs(
             problems.note(Damage.NO_INVOCATION, operation.line)
             since = 0 if has_lost_lines else process.free_since
             is_alone = not process.under_way and not has_lost_lines
-            yield Pair(_supposed(operation, since), operation, is_alone)
+            yield Pair(supposed(operation, since), operation, is_alone)
         else:
             yield process.under_way.pop(index).pair(operation)
         process.free_since = operation.time or 0
@@ -164,7 +171,8 @@ def _fits(request: Any, answer: Any) -> bool:
     return bool(answer) and same(request, answer[-1])
 
 
-def _supposed(completion: Operation, time: int) -> Operation:
+def supposed(completion: Operation, time: int) -> Operation:
+    """Return an invocation of a completion whose own is not in the file."""
     return Operation(
         line=completion.line,
         type=INVOKE,

@@ -1,10 +1,12 @@
 """What is wrong with a history from elsewhere: a sentence for each kind of damage, with the numbers of its lines.
 
 Damage that may have cost operations is kept apart: of a history that lacks some, what it does not say proves nothing.
+Notes are no damage: they state how a file was read, and no verdict depends on them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -18,6 +20,7 @@ class Damage(Enum):
     UNREADABLE = ("cannot be read as an operation", True)
     TORN = ("is cut off where the file ends", False)
     UNKNOWN_F = ("is of a function that this workload does not have", True)
+    OTHER_F = ("is of a function that this workload does not judge: it is left out", False, True)
     WRONG_VALUE = ("has a value that its function cannot have", True)
     NO_INVOCATION = ("completes what its process had not invoked", True)
     STILL_OPEN = (
@@ -29,7 +32,8 @@ class Damage(Enum):
         True,
     )
     MISSING = (
-        "is the first behind indexes that are missing; if they were left out on purpose, leave out all indexes",
+        "follows indexes that are missing: the history is judged as a filtered one, which is complete",
+        False,
         True,
     )
     REPEATED = ("says again what the line before of its process said; it is left out", False)
@@ -37,14 +41,16 @@ class Damage(Enum):
     NOT_BY_INDEX = ("is not where its index belongs: the lines were sorted by index", False)
     NOT_BY_TIME = ("is earlier than the line before: the lines were sorted by time", False)
     TIME_FALLS = (
-        "is earlier than the one with the index before: the order is that of the index",
+        "is earlier than the line with the index before: the order is that of the index",
         False,
+        True,
     )
     NO_TIME = ("has no time: it was placed by its line", False)
 
-    def __init__(self, sentence: str, may_cost_operations: bool) -> None:
+    def __init__(self, sentence: str, may_cost_operations: bool, is_note: bool = False) -> None:
         self.sentence = sentence
         self.may_cost_operations = may_cost_operations
+        self.is_note = is_note
 
 
 _COSTLY_TOGETHER: Final = (
@@ -54,6 +60,11 @@ _COSTLY_TOGETHER: Final = (
 )
 """What costs no operation, unless the file is not in order."""
 
+_PROVES_LOSS: Final = frozenset(
+    {Damage.UNREADABLE, Damage.TORN, Damage.NO_INVOCATION, Damage.STILL_OPEN}
+)
+"""With this damage beside them, missing indexes are lost lines: who filters a history keeps whole operations."""
+LOSS: Final = "follows indexes that are missing: lines of the history were lost"
 _LOST_LINES: Final = frozenset({Damage.UNREADABLE, Damage.TORN, Damage.MISSING})
 
 
@@ -68,6 +79,9 @@ class Problems:
     """The damage found so far."""
 
     _kinds: dict[Damage, _Kind] = field(default_factory=dict)
+    _groups: dict[Damage, Counter[str]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    """Notes about the whole file."""
 
     def note(self, damage: Damage, line: int, reason: str = "") -> None:
         """Keep a line of this kind; of the reasons only the first is told."""
@@ -77,6 +91,12 @@ class Problems:
     def count(self, damage: Damage) -> int:
         """Return how many lines of this kind there are."""
         return len(self._kinds[damage].lines) if damage in self._kinds else 0
+
+    def note_group(self, damage: Damage, line: int, group: str) -> None:
+        """Keep a line of this kind, counted with the others of its group."""
+        self.note(damage, line)
+        groups = self._groups.setdefault(damage, Counter())
+        groups[group] += 1
 
     def may_lack_lines(self) -> bool:
         """Whether lines of the file may be missing or unreadable."""
@@ -92,24 +112,46 @@ class Problems:
         costly |= {
             damage for damage, other in _COSTLY_TOGETHER if {damage, other} <= self._kinds.keys()
         }
+        costly |= self._lost()
         if is_complete:
             costly -= {Damage.UNREADABLE, Damage.TORN}
         return bool(costly)
 
     def sentences(self) -> list[str]:
         """Return one sentence for each kind of damage, in the order of ``Damage``."""
+        lost = self._lost()
         return [
-            _sentence(damage, self._kinds[damage]) for damage in Damage if damage in self._kinds
+            _sentence(LOSS if damage in lost else damage.sentence, self._kinds[damage])
+            for damage in Damage
+            if damage in self._kinds and (damage in lost or not damage.is_note)
         ]
 
+    def notes(self) -> list[str]:
+        """Return the sentences that no verdict depends on."""
+        lost = self._lost()
+        return [
+            *self.remarks,
+            *(
+                _sentence(damage.sentence, self._kinds[damage], self._groups.get(damage))
+                for damage in Damage
+                if damage in self._kinds and damage.is_note and damage not in lost
+            ),
+        ]
 
-def _sentence(damage: Damage, kind: _Kind) -> str:
+    def _lost(self) -> set[Damage]:
+        """Return the missing indexes, if other damage proves that lines were lost with them."""
+        is_lost = not self._kinds.keys().isdisjoint(_PROVES_LOSS)
+        return {Damage.MISSING} & self._kinds.keys() if is_lost else set()
+
+
+def _sentence(sentence: str, kind: _Kind, groups: Counter[str] | None = None) -> str:
     lines = sorted(set(kind.lines))
-    reason = f" ({kind.reason})" if kind.reason else ""
+    counts = "" if groups is None else ", ".join(f"{n} × {group}" for group, n in groups.items())
+    reason = kind.reason or counts
     if len(lines) == 1:
-        return f"line {lines[0]} {damage.sentence}{reason}"
-    first = f"; the first: {kind.reason}" if kind.reason else ""
-    return f"each of the {len(lines)} lines {_ranges(lines)} {damage.sentence}{first}"
+        return f"line {lines[0]} {sentence}{f' ({reason})' if reason else ''}"
+    first = f"; the first: {kind.reason}" if kind.reason else counts and f": {counts}"
+    return f"each of the {len(lines)} lines {_ranges(lines)} {sentence}{first}"
 
 
 def _ranges(lines: list[int]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from nemesis.history.foreign.edn import Keyword, is_vector
 from nemesis.history.foreign.names import Names
-from nemesis.history.foreign.operations import OK
+from nemesis.history.foreign.operations import OK, Operation
 from nemesis.history.foreign.vocabulary import Columns, Plain, WrongValue, numbers
 
 READ: Final = 0
@@ -24,6 +24,21 @@ class Transactions(Plain):
     default = "txn"
     write: str
     """The function that writes."""
+
+    def function_of(self, operation: Operation) -> str | None:
+        """``txn`` for all operations whose values are micro-operations, whatever their function is called."""
+        if operation.f in ("", *self.functions):
+            return self.default
+        value = operation.value
+        is_transaction = is_vector(value) and value and all(map(self._is_micro, value))
+        return self.default if is_transaction else None
+
+    def _is_micro(self, micro: Any) -> bool:
+        try:
+            function, _, _ = _entries(micro)
+        except WrongValue:
+            return False
+        return function in ("r", self.write)
 
     def elements(self, read: Any) -> Sequence[Any]:
         """Return what was read as a sequence; raises ``WrongValue``."""
@@ -38,9 +53,7 @@ class Transactions(Plain):
             raise WrongValue("no vector of micro-operations")
         flat: list[int] = []
         for micro in value:
-            if not is_vector(micro) or len(micro) != 3 or micro[1] is None:
-                raise WrongValue("a micro-operation is no [f key value]")
-            function, key, content = micro
+            function, key, content = _entries(micro)
             if function == self.write:
                 if content is None:
                     raise WrongValue(f"{self.write} without a value")
@@ -69,6 +82,16 @@ class Transactions(Plain):
                 content = None if count == UNKNOWN else self.read(elements)
                 micros.append((Keyword("r"), names.value(key), content))
         return tuple(micros)
+
+
+def _entries(micro: Any) -> tuple[Any, Any, Any]:
+    """Return function, key and value of a micro-operation; ``[:r k]`` has the value nil, as in Elle."""
+    is_read = is_vector(micro) and len(micro) == 2 and micro[0] == "r"
+    entries = (*micro, None) if is_read else micro
+    if not is_vector(entries) or len(entries) != 3 or entries[1] is None:
+        raise WrongValue("a micro-operation is not [f key value]")
+    function, key, content = entries
+    return function, key, content
 
 
 class ListAppend(Transactions):

@@ -38,6 +38,11 @@ class Vocabulary(ABC):
     default: str = ""
     """The function of operations that name none."""
 
+    def function_of(self, operation: Operation) -> str | None:
+        """Return the function of this workload that an operation is of; None: it is of another one."""
+        f = operation.f or self.default
+        return f if f in self.functions else None
+
     @abstractmethod
     def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
         """Return the events of an operation of these functions; notes values that are wrong."""
@@ -60,7 +65,7 @@ class Plain(Vocabulary):
 
     def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
         invoke, completion = pair.invoke, pair.completion
-        f = invoke.f or self.default
+        f = self.function_of(invoke) or (completion and self.function_of(completion)) or invoke.f
         asked = self._columns(f, INVOKE, invoke.value, names)
         if completion is None:
             _note(problems, asked, invoke)

@@ -6,10 +6,11 @@ from typing import Final
 
 import msgspec
 import typer
+from rich.text import Text
 
 from nemesis.checkers.foreign import named_model
 from nemesis.checkers.framework.compiler import has_compiler
-from nemesis.checkers.framework.model import Outcome
+from nemesis.checkers.framework.model import Finding, Outcome, Verdict
 from nemesis.cli.console import note, out, say, say_json
 from nemesis.cli.outcome_lines import lines, verdict_text
 from nemesis.cli.pasted import replay_of
@@ -30,7 +31,11 @@ def say_outcome(
     """
     about = run_directory.read_info().foreign
     model = named_model(about.get("workload"), about.get("consistency_model"))
+    if model and not about.get("has_real_time", True):
+        model += " without real time"
+    notes = about.get("notes", [])
     if as_json:
+        counted, permitted = apart(outcome)
         say_json(
             {
                 "verdict": outcome.verdict.value,
@@ -38,7 +43,9 @@ def say_outcome(
                 "report": str(run_directory.report_file),
                 "replay": run_directory.read_info().replay,
                 **({"consistency_model": model} if model else {}),
-                "outcome": msgspec.to_builtins(outcome),
+                "outcome": msgspec.to_builtins(counted),
+                "permitted": msgspec.to_builtins(permitted),
+                "notes": notes,
             }
         )
         raise typer.Exit(outcome.verdict.exit_code)
@@ -48,6 +55,8 @@ def say_outcome(
         )
     for line in lines(outcome, is_verbose=is_verbose):
         say(line)
+    for sentence in notes:
+        say(Text(f"note: {sentence}"))
     report, replay = short(run_directory.report_file), replay_of(run_directory)
     # In one line however long: a terminal that breaks it does so without a new line in what is copied.
     under = f"; model: {model}" if model else ""
@@ -55,6 +64,28 @@ def say_outcome(
         verdict_text(outcome).append(f"{under}; report: {report}; replay: {replay}", "default")
     )
     raise typer.Exit(outcome.verdict.exit_code)
+
+
+def apart(outcome: Outcome) -> tuple[Outcome, list[Finding]]:
+    """Return the outcome without findings that the consistency model permits, and these findings."""
+    permitted = [
+        finding
+        for result in outcome.results
+        for finding in result.findings
+        if _is_permitted(finding)
+    ]
+    results = tuple(
+        msgspec.structs.replace(
+            result,
+            findings=tuple(finding for finding in result.findings if not _is_permitted(finding)),
+        )
+        for result in outcome.results
+    )
+    return msgspec.structs.replace(outcome, results=results), permitted
+
+
+def _is_permitted(finding: Finding) -> bool:
+    return finding.verdict is Verdict.VALID and not finding.known
 
 
 def note_kept_results(run_directory: RunDirectory, outcome: Outcome, stored: Outcome) -> None:

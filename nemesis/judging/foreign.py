@@ -26,6 +26,7 @@ from nemesis.history.foreign.importing import (
 from nemesis.history.foreign.names import FIRST_NAME, Names
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.sources import EventSource
+from nemesis.judging.foreign_lines import located
 from nemesis.support.choices import one_of
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.paths import short
@@ -114,11 +115,10 @@ def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]
 
 def _require_workload(file: ForeignFile, path: Path, workload: str) -> None:
     """Raise ForeignHistoryError when no operation is of the workload: it is of another one."""
-    vocabulary = WORKLOADS[workload]
-    collected = {
-        operation.f or vocabulary.default for operation in file.operations if operation.is_of_client
-    }
-    if not collected & vocabulary.functions:
+    vocabulary = WORKLOADS[workload]()
+    clients = [operation for operation in file.operations if operation.is_of_client]
+    if not any(map(vocabulary.function_of, clients)):
+        collected = {operation.f or vocabulary.default for operation in clients}
         said = ", ".join(sorted(collected)[:8]) or "none by a client"
         raise ForeignHistoryError(
             f"{path} is no history of workload {workload}: its operations are {said}, and allowed are "
@@ -129,12 +129,13 @@ def _require_workload(file: ForeignFile, path: Path, workload: str) -> None:
 def settle(outcome: Outcome, run: RunDirectory) -> Outcome:
     """Return what an outcome comes to for the history of a run; raises HistoryError."""
     about = run.read_info().foreign
-    return settled(
+    settled_outcome = settled(
         outcome,
         Names.read(run.path),
         about["workload"],
         is_doubtful=about["may_lack_operations"],
     )
+    return located(settled_outcome, run.path, is_timed=about.get("is_timed", True))
 
 
 def settled(outcome: Outcome, names: Names, workload: str, *, is_doubtful: bool) -> Outcome:

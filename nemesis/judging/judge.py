@@ -90,11 +90,11 @@ def judge(
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
     # Under another model the earlier results are of other promises.
     is_partial = checkers is not None and consistency_model is None and run.results_file.exists()
-    reports.write(
-        run,
-        merged(read_outcome(run), outcome) if is_partial else outcome,
-        ignored_settings(info.target, open_history(run.history)),
-    )
+    notes = [
+        *info.foreign.get("notes", ()),
+        *ignored_settings(info.target, open_history(run.history)),
+    ]
+    reports.write(run, merged(read_outcome(run), outcome) if is_partial else outcome, notes)
     return outcome
 
 
@@ -146,7 +146,12 @@ def _outcome_of_foreign(
     checked: _Checked,
 ) -> Outcome:
     """Return the outcome of these properties (``None``: all of the workload) for an external history."""
-    chosen = select_foreign(workload, names, info.foreign.get("consistency_model"))
+    chosen = select_foreign(
+        workload,
+        names,
+        info.foreign.get("consistency_model"),
+        has_real_time=info.foreign.get("has_real_time", True),
+    )
     wanted = {*names, WELL_FORMED} if names else foreign_properties(workload)
     return foreign.settle(only(checked(chosen), wanted), run)
 

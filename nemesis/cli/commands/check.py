@@ -8,18 +8,10 @@ from typing import Annotated
 
 import typer
 
-from nemesis.cli.options import (
-    Checkers,
-    EngineName,
-    Json,
-    Known,
-    Master,
-    RunLocation,
-    Store,
-    Verbose,
-)
+from nemesis.cli.options import Checkers, Json, Known, Master, RunLocation, Store, Verbose
 from nemesis.cli.outcome import note_kept_results, say_outcome
-from nemesis.history.remote import parse_location
+from nemesis.history.errors import HistoryError
+from nemesis.history.remote import RemotePath, parse_location
 from nemesis.history.run_directory import RunDirectory
 from nemesis.judging import foreign, judge
 from nemesis.judging.fetch import fetch
@@ -48,7 +40,14 @@ def check(
             help="What transactions have to keep (strict-serializable).",
         ),
     ] = None,
-    engine: EngineName = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="spark|inline",
+            help="Where the checkers run (spark if it is installed; inline for an external history).",
+        ),
+    ] = None,
     spark_master: Master = None,
     known: Known = Allowed.DOCUMENTED.value,
     store: Store = Path("store"),
@@ -60,7 +59,9 @@ def check(
     A run that is named by a URI (s3://, gs://, ...) is read where it lies; its results go to the store.
     """
     allowed = allowed_of(known)
-    location, chosen = parse_location(run_location), engine_of(engine or default_engine())
+    location = parse_location(run_location)
+    is_ours = workload is None and not is_external(location)
+    chosen = engine_of(engine or (default_engine() if is_ours or spark_master else "inline"))
     spark_master = spark_master_of(spark_master, chosen)
     path = location if isinstance(location, Path) else fetch(location, store).path
     known_workload = foreign.workload_of(path, workload)
@@ -81,3 +82,13 @@ def check(
     if names is not None and workload is None:
         note_kept_results(directory, outcome, judge.read_outcome(directory))
     say_outcome(directory, outcome, as_json=as_json, is_verbose=is_verbose)
+
+
+def is_external(location: Path | RemotePath) -> bool:
+    """Whether a run was made of an external history; False for a run that cannot be read: its judge says why."""
+    if not isinstance(location, Path) or not (location / "run.json").exists():
+        return False
+    try:
+        return bool(RunDirectory.open(location).read_info().foreign)
+    except HistoryError:
+        return False

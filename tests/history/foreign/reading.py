@@ -34,6 +34,13 @@ def problems(text: str, workload: str = "register") -> list[str]:
     return file.problems.sentences()
 
 
+def notes(text: str, workload: str = "register") -> list[str]:
+    """Return the notes on how a history was read."""
+    file = read(text)
+    list(events_of(file, workload, Names()))
+    return file.problems.notes()
+
+
 def columns(event: Event, *left_out: str) -> dict[str, Any]:
     """Return what an event says, unset columns and these left out."""
     said: dict[str, Any] = msgspec.to_builtins(event)

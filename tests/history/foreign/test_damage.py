@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from nemesis.history.errors import HistoryError
 from nemesis.history.foreign.importing import events_of, read_file
 from nemesis.history.foreign.names import Names
+from nemesis.history.foreign.operation_order import line_at
 from nemesis.history.foreign.pairs import MAX_OPEN
-from tests.history.foreign.reading import events, problems, read
+from tests.history.foreign.reading import events, notes, problems, read
 
 WHOLE = """{:type :invoke, :f :write, :value 3, :process 0, :time 10}
 {:type :ok, :f :write, :value 3, :process 0, :time 20}
@@ -96,8 +97,9 @@ def test_an_index_counts_for_more_than_a_line_and_a_time() -> None:
     ]
     falling = indexed(0, 1, 2, 3).replace(":time 20", ":time 90")
     assert [row[0] for row in said(falling)] == [10, 90, 91, 92]
-    assert problems(falling) == [
-        "line 3 is earlier than the one with the index before: the order is that of the index"
+    assert problems(falling) == []
+    assert read(falling).problems.notes() == [
+        "line 3 is earlier than the line with the index before: the order is that of the index"
     ]
 
 
@@ -112,7 +114,8 @@ def test_indexes_without_a_gap_prove_that_nothing_is_missing() -> None:
 def test_without_times_the_lines_are_the_order() -> None:
     text = "".join(line.split(", :time")[0] + "}\n" for line in LINES)
     assert [row[1:] for row in said(text)] == [row[1:] for row in ALL]
-    assert [row[0] for row in said(text)] == [0, 1000, 2000, 3000]
+    assert [line_at(event.time) for event in events(text, "register")] == [1, 2, 3, 4]
+    assert not read(text).is_timed
     assert problems(text) == []
 
 
@@ -208,7 +211,13 @@ def test_a_line_twice_is_one_line() -> None:
 def test_an_unknown_function_is_kept_and_said() -> None:
     text = WHOLE + "{:type :invoke, :f :fly, :value 3, :process 0, :time 50}\n"
     assert said(text) == [*ALL, (50, "0", "invoke", "fly", None)]
-    assert problems(text) == ["line 5 is of a function that this workload does not have (:f fly)"]
+    assert problems(text) == []
+    assert notes(text) == [
+        "line 5 is of a function that this workload does not judge: it is left out (1 × :f fly)"
+    ]
+    assert problems(text.replace(":fly", ":cas")) == [
+        "line 5 is of a function that this workload does not have (:f cas)"
+    ]
 
 
 def test_a_wrong_value_of_an_ok_leaves_open_how_it_ended() -> None:

@@ -216,9 +216,10 @@ def test_names_are_numbers_that_no_number_has() -> None:
 
 
 def test_the_nemesis_is_no_client() -> None:
-    (event,) = events("{:type :info, :process :nemesis, :f :kill, :value {:n1 :done}}", "register")
+    text = "{:type :info, :process :nemesis, :f :kill, :value {:n1 :done}, :time 7}"
+    (event,) = events(text, "register")
     assert columns(event) == {
-        "time": 0,
+        "time": 7,
         "process": "nemesis",
         "kind": "info",
         "f": "kill",

@@ -5,19 +5,18 @@ from __future__ import annotations
 from nemesis.checkers import select_foreign
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Outcome
-from nemesis.history.foreign.importing import events_of
+from nemesis.history.foreign.importing import events_of, without_real_time
 from nemesis.history.foreign.names import Names
 from nemesis.history.memory import history_of
 from nemesis.judging.foreign import settled
 from tests.history.foreign.reading import read
 
 
-def judged(text: str, workload: str) -> Outcome:
+def judged(text: str, workload: str, model: str | None = None) -> Outcome:
     """Judge a history as the command does, without its files."""
     file, names = read(text), Names()
     events = list(events_of(file, workload, names))
-    outcome = check(
-        history_of(events, problems=file.problems.sentences()), select_foreign(workload)
-    )
-    doubt = file.problems.may_lack_operations(is_complete=file.is_complete)
-    return settled(outcome, names, workload, is_doubtful=doubt)
+    problems = [*file.problems.sentences(), *without_real_time(file, workload)]
+    checks = select_foreign(workload, None, model, has_real_time=file.has_real_time)
+    outcome = check(history_of(events, problems=problems), checks)
+    return settled(outcome, names, workload, is_doubtful=file.may_lack_operations())

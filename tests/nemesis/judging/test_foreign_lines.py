@@ -1,0 +1,55 @@
+"""What a finding says of the file: its lines and indexes, and no times that the file does not state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nemesis.checkers import select_foreign
+from nemesis.checkers.checking import check
+from nemesis.checkers.framework.model import Finding
+from nemesis.history.foreign.importing import events_of, read_file, write_events
+from nemesis.history.foreign.names import Names
+from nemesis.history.memory import history_of
+from nemesis.judging.foreign import settled
+from nemesis.judging.foreign_lines import located
+
+UNTIMED = """; of a mutex
+{:type :invoke, :f :acquire, :process 0}
+{:type :ok, :f :acquire, :process 0}
+{:type :invoke, :f :acquire, :process 1}
+{:type :ok, :f :acquire, :process 1}
+"""
+
+
+def findings(text: str, directory: Path, workload: str = "mutex") -> tuple[Finding, ...]:
+    file = directory / "history.edn"
+    file.write_text(text)
+    imported = write_events(read_file(file), workload, directory, directory / "clients.jsonl")
+    names = Names()
+    history = history_of(events_of(read_file(file), workload, names))
+    outcome = settled(check(history, select_foreign(workload)), names, workload, is_doubtful=False)
+    (result,) = located(outcome, directory, is_timed=imported.is_timed).results
+    return result.findings
+
+
+def test_lines_stand_where_the_file_has_no_times(tmp_path: Path) -> None:
+    (finding,) = findings(UNTIMED, tmp_path)
+    assert finding.steps[-1] == "In the file: lines 2, 3, 4, 5."
+    text = " ".join([finding.sentence, *finding.steps])
+    assert " ns" not in text
+    assert " later" not in text
+    assert [event["line"] for event in finding.events] == [2, 3, 4, 5]
+    assert not any("time" in event for event in finding.events)
+
+
+def test_times_stay_beside_lines_and_indexes(tmp_path: Path) -> None:
+    lines = UNTIMED.splitlines()
+    timed = [
+        line.replace("}", f", :time {10 * n}, :index {n}}}") for n, line in enumerate(lines) if n
+    ]
+    (finding,) = findings("\n".join(timed).replace(":index 4", ":index 9"), tmp_path)
+    assert "from 10 ns to 20 ns" in " ".join(finding.steps)
+    assert finding.steps[-1] == (
+        "In the file: lines 1 (index 1), 2 (index 2), 3 (index 3), 4 (index 9)."
+    )
+    assert [event["time"] for event in finding.events] == [10, 20, 30, 40]
