@@ -38,7 +38,7 @@ def main(events: int = EVENTS) -> None:
     table.add_row("raw pyarrow scan", f"{scan_s:.2f}", "1.0")
     table.add_row("report", f"{report_s:.2f}", f"{report_s / scan_s:.1f}")
     Console(width=100).print(table)
-    Console(width=100).print(f"The page has {size_mb:.1f} MB, most of it plotly's script.")
+    Console(width=100).print(f"The page has {size_mb:.1f} MB.")
 
 
 if __name__ == "__main__":

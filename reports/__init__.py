@@ -3,13 +3,15 @@
 Findings are data that checkers made; this package only renders them, and draws the history beside them.
 
 * ``html``      the page: start here. ``templates/`` holds its markup, style and script
-* ``figures``   series to plotly figures, as plain JSON
+* ``figures``   series to charts
+* ``charts``    charts over time, drawn as SVG
 * ``diagram``   the messages between the nodes around a finding, as a sequence diagram
+* ``strip``     the run at a glance: brokers over time (``terms`` of controllers, ``states`` for the slider)
 * ``series``    history to series: faults, phases, controllers, partitions (``clients``: operations)
 * ``liveness``   how long what was missing: strokes over time, and a table for each kind of fault
 * ``consumer_groups``  generations, rebalances and owners of partitions, in runs with groups
 * ``containers``  which node was which container, of a run in containers
-* ``marks``       faults, phases and findings, drawn into every figure
+* ``marks``       faults, phases and findings, drawn behind every chart
 * ``sampling``  fewer points that draw the same line
 * ``wording``   what each property promises, and how values are written
 * ``junit``     one test case per property

@@ -1,341 +1,269 @@
-"""Series to plotly figures, as plain data: dictionaries in plotly's own schema, ready for JSON.
+"""Series to charts (``charts``): controllers, leader epochs, a partition's replicas, operations.
 
-Every figure has the same time axis, the faults as shaded bands with their names above, dotted lines where phases
-begin, and a red line at each event that proves a broken property. Long series are thinned (``sampling``) and packed
-as binary arrays, so that a page with hundreds of partitions stays small. Colours of text and grid are the page's
-(its script sets them), because it follows the reader's light or dark scheme.
-
-Names that come from the run are escaped: plotly reads some HTML in labels.
+Long series are thinned (``sampling``), so that a page with hundreds of partitions stays small.
 """
 
 from __future__ import annotations
 
-import base64
-import html
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
-from nemesis.reports.clients import OUTCOMES, Operations, quantiles, rates
-from nemesis.reports.marks import Marks, with_marks
-from nemesis.reports.sampling import Floats, evenly, nice_width, thinned
-from nemesis.reports.series import Line, PartitionSeries, Reign, RunSeries
-
-Figure = dict[str, Any]
-
-POINT_BUDGET: Final = 160_000
-"""Points of all partitions together, shared out evenly."""
-MAX_EPOCH_LINES: Final = 40
-MAX_CLIENT_MARKS: Final = 1_500
-RATE_BINS: Final = 150
-
-PALETTE: Final = (
-    *("#3b82c4", "#e08a1e", "#2f9e66", "#c2497c", "#7a5cc0", "#0f9aa8", "#9a7b3c", "#8b8f98"),
+from nemesis.checkers.framework.segment import Numbers
+from nemesis.reports.charts.panel import (
+    PALETTE,
+    Chart,
+    Key,
+    Layer,
+    Note,
+    Panel,
+    chart,
+    colour,
+    keys_of,
+    lane_height,
 )
+from nemesis.reports.charts.paths import Interval, columns, dots, joined, line, steps, strokes
+from nemesis.reports.charts.scale import Scale, linear, logarithmic, rounded_step
+from nemesis.reports.clients import OUTCOMES, Operations, quantiles, rates
+from nemesis.reports.sampling import Floats, evenly, thinned
+from nemesis.reports.series import Line, PartitionSeries, Reign, RunSeries
+from nemesis.reports.terms import controller_terms
+
+POINT_BUDGET: Final = 60_000
+"""Points of all partitions together, shared out evenly."""
+MAX_POINTS: Final = 1_000
+"""Of a line: a chart is about this many pixels wide."""
+MAX_EPOCH_LINES: Final = 40
+MAX_CLIENT_MARKS: Final = 600
+RATE_BINS: Final = 150
+GAP_BINS: Final = 1.5
+"""A line of quantiles is broken where a bin between two others holds no operation."""
+
+LEAST_LATENCY_MS: Final = 0.01
+"""Shorter latencies, as only simulated time knows them, are drawn at the bottom."""
+
 OUTCOME_COLOURS: Final = {"ok": "#2f9e66", "fail": "#e08a1e", "info": "#c2497c"}
+HIGH_WATERMARK_COLOUR: Final = "#d64545"
+DASHES: Final = ("", "6 3", "2 3", "7 3 2 3")
 
 
-def colour(number: int) -> str:
-    return PALETTE[number % len(PALETTE)]
+def controllers(run: RunSeries, without: Sequence[Interval] = ()) -> Chart | None:
+    """The controller epoch as a step line, each step named by the broker that won it.
 
-
-def controllers(run: RunSeries, marks: Marks) -> Figure | None:
-    """The controller epoch as a step line, each step named by the broker that won it."""
-    won = [reign for reign in run.reigns if not reign.resigned]
-    if not won:
+    The line is broken where the cluster was ``without`` a controller.
+    """
+    terms, late = controller_terms(run, without)
+    if not terms:
         return None
     lost = [reign for reign in run.reigns if reign.resigned]
-    won, late = _split_late(won)
-    x = [reign.at_s for reign in won]
-    y = [reign.epoch for reign in won]
-    names = [f"broker-{reign.node}" for reign in won]
-    step = {
-        **_trace("controller epoch", x, y, line={"shape": "hv", "width": 2, "color": colour(0)}),
-        "mode": "lines+markers+text" if len(won) <= 30 else "lines+markers",
-        "x": [*x, run.duration_s],
-        "y": [*y, y[-1]],
-        "text": [*names, ""],
-        "textposition": "top right",
-        "textfont": {"size": 11},
-        "marker": {"size": [7] * len(won) + [0], "color": colour(0)},
-        "hovertemplate": "epoch %{y} to %{text} at %{x:.3f} s<extra></extra>",
-    }
-    traces = [step]
+    epochs = [term.epoch for term in terms] + [reign.epoch for reign in (*late, *lost)]
+    scale = Scale(min(epochs) - 0.5, max(epochs) + 1.2, is_whole=True)
+    x = np.array([term.start_s for term in terms], dtype=np.float64)
+    y = np.array([term.epoch for term in terms], dtype=np.float64)
+    spans = [(term.start_s, term.stop_s) for term in terms]
+    layers = [
+        Layer(steps(x, y, scale, run.duration_s, spans), colour(0), width=2.5),
+        *_marks_of(lost, scale, run, colour(3), "{} resigned from epoch {}"),
+        *_marks_of(late, scale, run, PALETTE[-1], "{} learned late that it had won epoch {}"),
+    ]
+    tops = (1.0 - scale.shares(y + 0.8)).tolist()
+    ends = [*x[1:].tolist(), run.duration_s]
+    notes = [
+        Note(term.start_s, end, top, f"broker-{term.node}", f"epoch {term.epoch}")
+        for term, end, top in zip(terms, ends, tops, strict=True)
+    ]
+    keys = [Key("controller epoch", colour(0))]
     if lost:
-        traces.append(
-            {
-                **_trace(
-                    "resigned", [reign.at_s for reign in lost], [reign.epoch for reign in lost]
-                ),
-                "mode": "markers",
-                "marker": {"symbol": "x-thin-open", "size": 10, "color": colour(3)},
-                "text": [f"broker-{reign.node}" for reign in lost],
-                "hovertemplate": "%{text} gave up epoch %{y} at %{x:.3f} s<extra></extra>",
-            }
-        )
+        keys.append(Key("resigned", colour(3), "dots"))
     if late:
-        traces.append(
-            {
-                **_trace(
-                    "learnt late", [reign.at_s for reign in late], [reign.epoch for reign in late]
-                ),
-                "mode": "markers",
-                "marker": {"symbol": "circle-open", "size": 9, "color": colour(0)},
-                "text": [f"broker-{reign.node}" for reign in late],
-                "hovertemplate": "%{text} learnt at %{x:.3f} s that it had won epoch %{y}<extra></extra>",
-            }
-        )
-    epochs = [*y, *(reign.epoch for reign in (*lost, *late))]
-    low, high = min(epochs), max(epochs)
-    axis = {**_axis("epoch"), "range": _room(low, high), "dtick": _tick_step(high - low)}
-    return with_marks(traces, {"yaxis": axis, "height": 250}, marks)
+        keys.append(Key("learned late of its election", PALETTE[-1], "dots"))
+    panel = Panel("epoch", 170, tuple(layers), scale, notes=tuple(notes))
+    return chart("Controller epoch over time", [panel], keys)
 
 
-def _split_late(won: Sequence[Reign]) -> tuple[list[Reign], list[Reign]]:
-    """Part elections from those that the winner learnt of, as paused processes do, when a later one was known."""
-    steps: list[Reign] = []
-    late: list[Reign] = []
-    for reign in won:
-        (late if steps and reign.epoch < steps[-1].epoch else steps).append(reign)
-    return steps, late
+def _points(reigns: Sequence[Reign]) -> tuple[Floats, Floats]:
+    return (
+        np.array([reign.at_s for reign in reigns], dtype=np.float64),
+        np.array([reign.epoch for reign in reigns], dtype=np.float64),
+    )
 
 
-def leader_epochs(run: RunSeries, marks: Marks) -> tuple[Figure | None, int]:
+def _marks_of(
+    reigns: Sequence[Reign], scale: Scale, run: RunSeries, shade: str, title: str
+) -> Iterator[Layer]:
+    for reign in reigns:
+        point = dots(*_points([reign]), scale, run.duration_s)
+        text = f"{title.format(f'broker-{reign.node}', reign.epoch)}, {reign.at_s:.3f} s"
+        yield Layer(point, shade, "dots", width=8, title=text)
+
+
+def leader_epochs(run: RunSeries) -> tuple[Chart | None, int]:
     """One step line per partition, and how many partitions were left out (those with the fewest elections)."""
     with_elections = [partition for partition in run.partitions if len(partition.leader_epochs)]
-    chosen = sorted(with_elections, key=lambda partition: -len(partition.leader_epochs))[
-        :MAX_EPOCH_LINES
-    ]
-    chosen.sort(key=lambda partition: partition.name)
-    traces = []
-    for number, item in enumerate(chosen):
-        line = item.leader_epochs
-        leaders = [f"broker-{leader}" if leader >= 0 else "no leader" for leader in item.leaders]
-        dash = ("solid", "dash", "dot", "dashdot")[number // len(PALETTE) % 4]
-        traces.append(
-            {
-                **_trace(
-                    html.escape(item.name),
-                    _packed([*line.x.tolist(), run.duration_s]),
-                    [*line.y.tolist(), int(line.y[-1])],
-                    line={"shape": "hv", "width": 1.6, "color": colour(number), "dash": dash},
-                ),
-                "mode": "lines+markers",
-                "marker": {"size": 4},
-                "text": [*leaders, leaders[-1]],
-                "hovertemplate": "epoch %{y}, %{text}, %{x:.3f} s<extra>%{fullData.name}</extra>",
-            }
-        )
-    if not traces:
+    chosen = sorted(with_elections, key=lambda partition: -len(partition.leader_epochs))
+    chosen = sorted(chosen[:MAX_EPOCH_LINES], key=lambda partition: partition.name)
+    if not chosen:
         return None, 0
     highest = max(int(partition.leader_epochs.y.max()) for partition in chosen)
-    axis = {**_axis("leader epoch"), "range": [-0.2, highest + 0.4], "dtick": _tick_step(highest)}
-    layout = {"yaxis": axis, "height": 300, "showlegend": True}
-    return with_marks(traces, layout, marks), len(with_elections) - len(chosen)
+    scale = Scale(-0.3, highest + 0.5, is_whole=True)
+    named = []
+    for number, item in enumerate(chosen):
+        epochs = item.leader_epochs
+        path = steps(
+            epochs.x, epochs.y.astype(np.float64), scale, run.duration_s, [(0.0, run.duration_s)]
+        )
+        dash = DASHES[number // len(PALETTE) % len(DASHES)]
+        named.append((item.name, Layer(path, colour(number), dash=dash, title=item.name)))
+    layers = tuple(layer for _, layer in named)
+    panel = Panel("leader epoch", 230, layers, scale)
+    shown = chart("Leader epochs over time", [panel], keys_of(named))
+    return shown, len(with_elections) - len(chosen)
 
 
-def partition_layout(marks: Marks) -> dict[str, Any]:
-    """The layout that all partitions' figures share: who is in the ISR, how many, and the offsets."""
-    layout = {
-        "height": 600,
-        "showlegend": True,
-        "xaxis": {"anchor": "y3"},
-        "yaxis": {"type": "category", "domain": [0.83, 1.0], "fixedrange": True},
-        "yaxis2": {**_axis("ISR size"), "domain": [0.65, 0.78], "rangemode": "tozero", "dtick": 1},
-        "yaxis3": {**_axis("offset"), "domain": [0.0, 0.6], "tickformat": ",d"},
-    }
-    layout_of: dict[str, Any] = with_marks([], layout, marks)["layout"]
-    return layout_of
+def replicas(partition: PartitionSeries, run: RunSeries, most: int) -> Chart:
+    """Who was in the ISR of a partition and led it, how large the ISR was, and the offsets.
 
-
-def partition_traces(
-    partition: PartitionSeries, duration_s: float, most: int
-) -> list[dict[str, Any]]:
-    """The traces of one partition; each line has at most about ``most`` points."""
-    traces = _membership(partition, duration_s)
-    for node, line in sorted(partition.log_ends.items()):
-        style = {"shape": "hv", "width": 1.5, "color": colour(node - 1)}
-        traces.append(_offsets(f"LEO broker-{node}", line, duration_s, most, style))
-    if len(partition.high_watermark):
-        style = {"shape": "hv", "width": 2.2, "color": "#d64545", "dash": "dot"}
-        traces.append(_offsets("HW (leader's)", partition.high_watermark, duration_s, most, style))
-    return traces
+    Each line has at most about ``most`` points.
+    """
+    named = list(_offsets(partition, run, most))
+    panels = [_membership(partition, run.duration_s), _isr_size(partition, run.duration_s)]
+    if named:
+        scale = _offset_scale(partition)
+        panels.append(Panel("offset", 260, tuple(layer for _, layer in named), scale))
+    label = f"Replicas of {partition.name}: ISR, leader and offsets over time"
+    return chart(label, panels, keys_of(named))
 
 
 def points_per_line(run: RunSeries) -> int:
     """How many points each line may have if all partitions are to stay within the budget."""
     lines = sum(1 + len(partition.log_ends) for partition in run.partitions)
-    return max(40, min(2_000, POINT_BUDGET // max(1, lines)))
+    return max(40, min(MAX_POINTS, POINT_BUDGET // max(1, lines)))
 
 
-def _membership(partition: PartitionSeries, duration_s: float) -> list[dict[str, Any]]:
-    """Per broker when it was in the ISR (pale) and when it led (full), and the size of the ISR."""
+def _membership(partition: PartitionSeries, duration_s: float) -> Panel | None:
+    """Per broker when it was in the ISR (pale) and when it led (full)."""
     if not partition.isr:
-        return []
+        return None
     times = [at_s for at_s, _ in partition.isr]
     spans = list(zip(times, [*times[1:], duration_s], strict=True))
     brokers = sorted({node for _, isr in partition.isr for node in isr} | set(partition.log_ends))
     led = partition.leader_epochs.x.tolist()
-    reigns = list(zip(led, [*led[1:], duration_s], strict=True))
-    traces = []
-    for node in reversed(brokers):
+    terms = list(zip(led, [*led[1:], duration_s], strict=True))
+    layers = []
+    for number, node in enumerate(brokers):
+        row = lane_height(number, len(brokers))
         member = [span for span, (_, isr) in zip(spans, partition.isr, strict=True) if node in isr]
         leader = [
-            span for span, holder in zip(reigns, partition.leaders, strict=True) if holder == node
+            span for span, holder in zip(terms, partition.leaders, strict=True) if holder == node
         ]
-        for label, intervals, width, opacity in (
-            ("in the ISR", member, 12, 0.35),
-            ("leader", leader, 12, 1.0),
-        ):
-            traces.append(
-                {
-                    **_trace(f"broker-{node} {label}", *_strokes(intervals, f"broker-{node}")),
-                    "line": {"width": width, "color": colour(node - 1)},
-                    "opacity": opacity,
-                    "showlegend": False,
-                    "hovertemplate": f"{label}: broker-{node}, %{{x:.3f}} s<extra></extra>",
-                }
-            )
-    sizes = [len(isr) for _, isr in partition.isr]
-    members = [", ".join(map(str, isr)) for _, isr in partition.isr]
-    size = _trace(
-        "ISR size",
-        _packed([*times, duration_s]),
-        [*sizes, sizes[-1]],
-        line={"shape": "hv", "width": 1.8, "color": PALETTE[-1]},
-    )
-    hover = "ISR [%{text}], %{x:.3f} s<extra></extra>"
-    text = [*members, members[-1]]
-    traces.append(
-        {**size, "yaxis": "y2", "text": text, "hovertemplate": hover, "showlegend": False}
-    )
-    return traces
+        for state, intervals, opacity in (("in the ISR", member, 0.35), ("leader", leader, 1.0)):
+            path = strokes(joined(intervals), row, duration_s)
+            title = f"broker-{node}: {state}"
+            layers.append(Layer(path, colour(node - 1), "band", 12, title=title, opacity=opacity))
+    names = tuple(f"broker-{node}" for node in brokers)
+    return Panel("in the ISR, leader", 24 * len(brokers), tuple(layers), lanes=names)
 
 
-def _strokes(spans: Sequence[tuple[float, float]], level: str) -> tuple[list[Any], list[Any]]:
-    """Horizontal strokes as one line with gaps; neighbouring spans are joined."""
-    x: list[float | None] = []
-    for start, stop in spans:
-        if len(x) >= 2 and x[-2] == start:
-            x[-2] = stop
-        else:
-            x += [start, stop, None]
-    x = x or [None]
-    return x, [None if value is None else level for value in x] if x != [None] else [level]
+def _isr_size(partition: PartitionSeries, duration_s: float) -> Panel | None:
+    if not partition.isr:
+        return None
+    x = np.array([at_s for at_s, _ in partition.isr], dtype=np.float64)
+    y = np.array([len(isr) for _, isr in partition.isr], dtype=np.float64)
+    scale = Scale(0.0, float(y.max()) + 0.3, is_whole=True)
+    path = steps(x, y, scale, duration_s, [(0.0, duration_s)])
+    return Panel("ISR size", 68, (Layer(path, PALETTE[-1], title="ISR size"),), scale)
 
 
-def _offsets(
-    name: str, line: Line, duration_s: float, most: int, style: Mapping[str, Any]
-) -> dict[str, Any]:
-    kept = thinned(line.x, line.y, most)
-    x = np.append(line.x[kept], duration_s)
-    y = np.append(line.y[kept], line.y[-1])
-    return {
-        **_trace(name, _packed(x), _packed(y), line=style),
-        "yaxis": "y3",
-        "hovertemplate": "%{y:,d} at %{x:.3f} s<extra>%{fullData.name}</extra>",
-    }
+def _offset_scale(partition: PartitionSeries) -> Scale:
+    lines = [*partition.log_ends.values(), partition.high_watermark]
+    values = [float(bound) for each in lines if len(each) for bound in (each.y.min(), each.y.max())]
+    return linear(values, is_whole=True)
 
 
-def operations(name: str, calls: Operations, duration_s: float, marks: Marks) -> Figure | None:
-    """Above: operations per second by outcome. Below: latencies, of ok as quantiles, of others one by one."""
+def _offsets(partition: PartitionSeries, run: RunSeries, most: int) -> Iterator[tuple[str, Layer]]:
+    """Log end offsets, interrupted while the broker's process did not run, and the leader's high watermark."""
+    scale = _offset_scale(partition)
+    for node, ends in sorted(partition.log_ends.items()):
+        path = _thin_steps(ends, scale, run, most, run.running(node))
+        name = f"broker-{node}"
+        yield f"log end, {name}", Layer(path, colour(node - 1), title=f"log end offset, {name}")
+    if len(partition.high_watermark):
+        run_span = [(0.0, run.duration_s)]
+        path = _thin_steps(partition.high_watermark, scale, run, most, run_span)
+        title = "high watermark of the leader"
+        yield title, Layer(path, HIGH_WATERMARK_COLOUR, width=2.2, dash="2 3", title=title)
+
+
+def _thin_steps(
+    values: Line, scale: Scale, run: RunSeries, most: int, spans: Sequence[Interval]
+) -> str:
+    kept = thinned(values.x, values.y, most)
+    return steps(values.x[kept], values.y[kept].astype(np.float64), scale, run.duration_s, spans)
+
+
+def operations(name: str, calls: Operations, duration_s: float) -> Chart | None:
+    """Above: operations per second by outcome. Below: latencies, of ok as quantiles, of others each."""
     if not len(calls):
         return None
-    width_s = nice_width(duration_s, RATE_BINS)
-    middle, per_s = rates(calls.invoked_s + calls.latency_s, calls.outcome, duration_s, width_s)
-    traces: list[dict[str, Any]] = [
-        {
-            "type": "bar",
-            "name": kind,
-            "x": _packed(middle),
-            "y": _packed(per_s[kind].astype(np.float32)),
-            "width": width_s,
-            "marker": {"color": OUTCOME_COLOURS[kind], "line": {"width": 0}},
-            "hovertemplate": "%{y:,.4g}/s at %{x:.3f} s<extra>%{fullData.name}</extra>",
-        }
-        for kind in OUTCOMES
-        if per_s[kind].any()
+    width_s = rounded_step(duration_s, RATE_BINS)
+    latencies = list(_latencies(calls, width_s, duration_s))
+    rate_layers = list(rate_bars(calls, duration_s, width_s))
+    panels = [
+        Panel(
+            f"{name}s per s",
+            150,
+            tuple(layer for _, layer in rate_layers),
+            rate_scale(calls, duration_s, width_s),
+        ),
+        Panel("latency, ms", 190, tuple(layer for _, layer in latencies), _latency_scale(calls)),
     ]
-    traces += _latencies(calls, width_s)
-    layout = {
-        "height": 420,
-        "barmode": "stack",
-        "bargap": 0,
-        "showlegend": True,
-        "xaxis": {"anchor": "y2"},
-        "yaxis": {**_axis(f"{html.escape(name)}s per s"), "domain": [0.55, 1.0]},
-        "yaxis2": {
-            **_axis("latency, ms"),
-            "domain": [0.0, 0.46],
-            "type": "log",
-            "dtick": 1,
-            "tickformat": "~g",
-            "minexponent": 4,
-        },
-    }
-    return with_marks(traces, layout, marks)
+    return chart(f"{name}: rate and latency over time", panels, keys_of([*rate_layers, *latencies]))
 
 
-def _latencies(calls: Operations, width_s: float) -> list[dict[str, Any]]:
+def rate_bars(calls: Operations, duration_s: float, width_s: float) -> Iterator[tuple[str, Layer]]:
+    """Operations per second of each bin, stacked by outcome."""
+    middle, per_s = rates(calls.invoked_s + calls.latency_s, calls.outcome, duration_s, width_s)
+    scale = rate_scale(calls, duration_s, width_s)
+    edges = np.append(middle - width_s / 2, middle[-1] + width_s / 2)
+    low = np.zeros(len(middle))
+    for kind in OUTCOMES:
+        high = low + per_s[kind]
+        if per_s[kind].any():
+            path = columns(edges, low, high, scale, duration_s)
+            yield kind, Layer(path, OUTCOME_COLOURS[kind], "fill", title=f"{kind}, by completion")
+        low = high
+
+
+def rate_scale(calls: Operations, duration_s: float, width_s: float) -> Scale:
+    _, per_s = rates(calls.invoked_s + calls.latency_s, calls.outcome, duration_s, width_s)
+    total = np.sum([per_s[kind] for kind in OUTCOMES], axis=0)
+    return Scale(0.0, float(total.max()) * 1.05)
+
+
+def _latency_scale(calls: Operations) -> Scale:
+    return logarithmic(calls.latency_s * 1000, LEAST_LATENCY_MS)
+
+
+def _latencies(calls: Operations, width_s: float, duration_s: float) -> Iterator[tuple[str, Layer]]:
+    scale = _latency_scale(calls)
     ok = calls.outcome == OUTCOMES.index("ok")
-    traces = []
     if ok.any():
         middle, (half, most, worst) = quantiles(
             calls.invoked_s[ok], calls.latency_s[ok], width_s, (0.5, 0.99, 1.0)
         )
-        for label, values, style in (
-            ("ok, median", half, {"width": 2, "color": "#3b82c4"}),
-            ("ok, 99 %", most, {"width": 1.4, "color": "#7a5cc0"}),
-            ("ok, slowest", worst, {"width": 1.2, "color": "#8b8f98", "dash": "dot"}),
+        for label, values, look in (
+            ("ok, median", half, Layer("", "#3b82c4", width=2)),
+            ("ok, 99 %", most, Layer("", "#7a5cc0", width=1.4)),
+            ("ok, slowest", worst, Layer("", "#8b8f98", width=1.2, dash="2 3")),
         ):
-            traces.append(_latency(label, middle, values, mode="lines", line=style))
+            path = line(middle, values * 1000, scale, duration_s, width_s * GAP_BINS)
+            yield label, Layer(path, look.shade, width=look.width, dash=look.dash, title=label)
     for number, kind in enumerate(OUTCOMES[1:], start=1):
-        rows = np.flatnonzero(calls.outcome == number)
+        rows: Numbers = np.flatnonzero(calls.outcome == number)
         if len(rows):
             kept = rows[evenly(len(rows), MAX_CLIENT_MARKS)]
-            marker = {"size": 4, "color": OUTCOME_COLOURS[kind], "opacity": 0.7}
-            x, y = calls.invoked_s[kept], calls.latency_s[kept]
-            traces.append(_latency(f"{kind}, each", x, y, mode="markers", marker=marker))
-    return traces
-
-
-def _latency(name: str, x: Floats, latency_s: Floats, **style: Any) -> dict[str, Any]:
-    return {
-        **_trace(name, _packed(x), _packed((latency_s * 1000).astype(np.float32))),
-        **style,
-        "yaxis": "y2",
-        "hovertemplate": "%{y:,.4g} ms at %{x:.3f} s<extra>%{fullData.name}</extra>",
-    }
-
-
-def _trace(name: str, x: Any, y: Any, **more: Any) -> dict[str, Any]:
-    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, **more}
-
-
-def _axis(title: str) -> dict[str, Any]:
-    return {"title": {"text": title, "font": {"size": 12}, "standoff": 8}, "fixedrange": True}
-
-
-def _tick_step(span: int) -> int:
-    """The distance of ticks, in whole numbers, for about six of them."""
-    return max(1, -(-span // 6))
-
-
-def _room(low: int, high: int) -> list[float]:
-    """A range with room above for the labels of the steps."""
-    margin = max(0.6, (high - low) * 0.2)
-    return [low - margin / 2, high + margin * 1.4]
-
-
-def _packed(values: Floats | Sequence[float] | np.ndarray[Any, Any]) -> dict[str, str]:
-    """An array as plotly's binary form: 4 bytes a value where that is exact enough for a plot."""
-    array = np.asarray(values)
-    if array.dtype.kind in "iu":
-        fits = not len(array) or (abs(int(array.min())) < 2**31 and int(array.max()) < 2**31)
-        array = array.astype("<i4" if fits else "<f8")
-    else:
-        near = not len(array) or float(np.nanmax(np.abs(array))) < 10_000
-        array = array.astype("<f4" if near else "<f8")
-    name = {"<i4": "i4", "<f4": "f4", "<f8": "f8"}[array.dtype.str]
-    return {"dtype": name, "bdata": base64.b64encode(array.tobytes()).decode("ascii")}
+            x, y = calls.invoked_s[kept], calls.latency_s[kept] * 1000
+            path = dots(x, y, scale, duration_s)
+            name = f"{kind}, each"
+            yield name, Layer(path, OUTCOME_COLOURS[kind], "dots", 4, title=name, opacity=0.7)

@@ -1,8 +1,7 @@
 """The page: one HTML file that needs nothing else, and may reach for nothing else.
 
-Markup, style and script are in ``templates/``; plotly's script is put into the page once. All values pass through
-Jinja's autoescaping; data for the script goes in as JSON in which no markup can begin. A content security policy in
-the page forbids the browser every request, so that the page stays the same wherever it is opened.
+Markup, style and script are in ``templates/``. All values pass through Jinja's autoescaping. A content security policy
+in the page forbids the browser every request, so that the page stays the same wherever it is opened.
 """
 
 from __future__ import annotations
@@ -25,15 +24,18 @@ from nemesis.history.reader import History
 from nemesis.history.run_directory import RunInfo
 from nemesis.history.sources import JUDGED, EventSource
 from nemesis.reports import clients, figures, series, wording
+from nemesis.reports.charts.paths import HEIGHT, WIDTH
+from nemesis.reports.charts.scale import time_ticks
 from nemesis.reports.consumer_groups import groups_panel
 from nemesis.reports.containers import NamedContainer
 from nemesis.reports.diagram import message_diagrams
-from nemesis.reports.liveness import lasted, liveness
-from nemesis.reports.marks import Marks, timeline
+from nemesis.reports.liveness import lasted, liveness, without_controller
+from nemesis.reports.marks import Marks
+from nemesis.reports.states import states
+from nemesis.reports.strip import strip
+from nemesis.reports.terms import controller_terms
 
 MAX_DIAGRAMS: Final = 4
-FEW_EVENTS: Final = 200
-"""An external history of as many is read as text: its page has no figures, and is small."""
 """Each costs a pass over the history."""
 
 
@@ -62,32 +64,25 @@ def render(
     if not info.foreign:
         numbered = _with_diagrams(numbered, history, run.origin_ns)
     marks = Marks.of(run, _proof_times(outcome, run.origin_ns))
-    missing = liveness(outcome, run.origin_ns, marks)
-    epochs, epochs_left_out = figures.leader_epochs(run, marks)
+    missing = liveness(outcome, run.origin_ns, run.duration_s)
+    without = without_controller(outcome, run.origin_ns)
+    terms, _ = controller_terms(run, without)
+    epochs, epochs_left_out = figures.leader_epochs(run)
+    most = figures.points_per_line(run)
     drawn = {
-        "timeline": timeline(marks),
-        "liveness": None if missing is None else missing.figure,
-        "controllers": figures.controllers(run, marks),
+        "liveness": None if missing is None else missing.chart,
+        "controllers": figures.controllers(run, without),
         "leader-epochs": epochs,
         **{
-            f"operations-{number}": figures.operations(name, calls, run.duration_s, marks)
+            f"operations-{number}": figures.operations(name, calls, run.duration_s)
             for number, (name, calls) in enumerate(operations.items())
         },
     }
-    most = figures.points_per_line(run)
-    if is_text_only(info, outcome.events):
-        drawn = {}
-    data = {
-        "figures": {name: figure for name, figure in drawn.items() if figure is not None},
-        "partition_layout": figures.partition_layout(marks),
-        "partitions": [
-            figures.partition_traces(partition, run.duration_s, most)
-            for partition in run.partitions
-        ],
-    }
+    is_timed = info.foreign.get("is_timed", True)
     environment = _environment()
     return environment.get_template("report.html").render(
         info=info,
+        is_timed=is_timed,
         target=_target(info),
         containers=containers,
         outcome=outcome,
@@ -107,7 +102,7 @@ def render(
         drawn=drawn,
         operations=operations,
         events_by_kind=(
-            _client_facts(run, operations, is_timed=info.foreign.get("is_timed", True))
+            _client_facts(run, operations, is_timed=is_timed)
             if info.foreign
             else _facts(run, rows, info)
         ),
@@ -122,16 +117,14 @@ def render(
             for name, value in result.numbers.items()
             if not result.distributions
         ],
-        data=_script_json(data),
-        plotly=_plotly() if drawn else "",
+        strip=strip(run, marks, terms, outcome, operations),
+        states=states(run, marks, terms),
+        marks=marks,
+        box=(WIDTH, HEIGHT),
+        time_ticks=time_ticks(run.duration_s),
+        replicas=[(item.name, figures.replicas(item, run, most)) for item in run.partitions],
         when=lambda event: _when(event, run.origin_ns),
     )
-
-
-def is_text_only(info: RunInfo, events: int) -> bool:
-    """Whether a page has no figures: of an external history with few events, or without times."""
-    is_timed = info.foreign.get("is_timed", True)
-    return bool(info.foreign) and (events <= FEW_EVENTS or not is_timed)
 
 
 def _target(info: RunInfo) -> str:
@@ -304,6 +297,7 @@ def _environment() -> Environment:
     environment.filters["measured"] = wording.measured
     environment.filters["phases"] = wording.phases
     environment.filters["yaml"] = _yaml
+    environment.filters["script_json"] = _script_json
     return environment
 
 
@@ -311,15 +305,6 @@ def _yaml(value: Any) -> str:
     plain = msgspec.to_builtins(value)
     text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
     return text.rstrip()
-
-
-@cache
-def _plotly() -> Markup:
-    """Plotly's script. It must not close the element that holds it."""
-    import plotly.offline
-
-    script = plotly.offline.get_plotlyjs()
-    return Markup(script.replace("</script", "<\\/script"))  # noqa: S704
 
 
 def _script_json(data: Any) -> Markup:

@@ -5,16 +5,19 @@ The strokes lie on the time axis that all plots share, so a stretch stands in th
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
+
+import numpy as np
 
 from nemesis.checkers.framework.model import Distribution, Outcome, Result, Stretch
 from nemesis.checkers.liveness.attribution import ALL, NO_FAULT
-from nemesis.reports.marks import Marks, with_marks
+from nemesis.reports.charts.panel import Chart, Key, Layer, Panel, chart
+from nemesis.reports.charts.paths import strokes, vertical
+from nemesis.reports.charts.scale import Scale, logarithmic
 
 NS: Final = 1e9
 
@@ -27,7 +30,7 @@ SAID: Final[Mapping[str, str]] = MappingProxyType(
         "isr-not-full": "ISR not full",
     }
 )
-_COLOURS: Final[Mapping[str, str]] = MappingProxyType(
+COLOURS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "without-controller": "#7a5cc0",
         "without-leader": "#d64545",
@@ -53,12 +56,12 @@ class Liveness:
     """What a report shows of it."""
 
     table: tuple[Missing, ...]
-    figure: dict[str, Any] | None
+    chart: Chart | None
     left_out: int
     """Stretches that are counted and not drawn."""
 
 
-def liveness(outcome: Outcome, origin_ns: int, marks: Marks) -> Liveness | None:
+def liveness(outcome: Outcome, origin_ns: int, duration_s: float) -> Liveness | None:
     """Return what the outcome says of it; None if nothing was measured."""
     distributions = [
         distribution for result in outcome.results for distribution in result.distributions
@@ -71,7 +74,7 @@ def liveness(outcome: Outcome, origin_ns: int, marks: Marks) -> Liveness | None:
         for state, rows in groupby(distributions, lambda distribution: distribution.label)
     )
     count = sum(missing.rows[0].count for missing in table)
-    return Liveness(table, _figure(stretches, origin_ns, marks), count - len(stretches))
+    return Liveness(table, _chart(stretches, origin_ns, duration_s), count - len(stretches))
 
 
 def measured(result: Result) -> list[str]:
@@ -99,50 +102,53 @@ def lasted(milliseconds: float) -> str:
     return f"{milliseconds / 1_000:,.2f} s"
 
 
-def _figure(stretches: Sequence[Stretch], origin_ns: int, marks: Marks) -> dict[str, Any] | None:
+def without_controller(outcome: Outcome, origin_ns: int) -> list[tuple[float, float]]:
+    """Return when the cluster had no controller, in seconds, as far as that was measured."""
+    return [
+        _seconds(stretch, origin_ns)
+        for result in outcome.results
+        for stretch in result.stretches
+        if stretch.label == "without-controller"
+    ]
+
+
+def _chart(stretches: Sequence[Stretch], origin_ns: int, duration_s: float) -> Chart | None:
     if not stretches:
         return None
-    traces = list(_traces(stretches, origin_ns))
-    axis = {
-        "title": {"text": "lasted, s", "font": {"size": 12}, "standoff": 8},
-        "fixedrange": True,
-        "type": "log",
-        "dtick": 1,
-        "tickformat": "~g",
-        "minexponent": 4,
-    }
-    return with_marks(traces, {"yaxis": axis, "height": 330, "showlegend": True}, marks)
+    scale = logarithmic(np.array([_length_s(stretch) for stretch in stretches]), _SHORTEST_S)
+    keys = [Key(SAID[state], COLOURS[state]) for state in SAID if _of(stretches, state)]
+    # The least of them first: the others are drawn over it.
+    layers = [
+        _stroke(stretch, scale, origin_ns, duration_s)
+        for state in reversed(list(SAID))
+        for stretch in _of(stretches, state)
+    ]
+    panel = Panel("lasted, s", 230, tuple(layers), scale)
+    return chart("What was missing over time, by how long it lasted", [panel], keys)
 
 
-def _traces(stretches: Sequence[Stretch], origin_ns: int) -> Iterator[dict[str, Any]]:
-    """One trace for each kind, the least of them first: the others are drawn over it."""
-    for rank, state in enumerate(reversed(list(SAID))):
-        x: list[float | None] = []
-        y: list[float | None] = []
-        text: list[str] = []
-        for stretch in stretches:
-            if stretch.label != state:
-                continue
-            length_s = (stretch.stop_ns - stretch.start_ns) / NS
-            x += [(time_ns - origin_ns) / NS for time_ns in (stretch.start_ns, stretch.stop_ns)] + [
-                None
-            ]
-            y += [max(length_s, _SHORTEST_S)] * 2 + [None]
-            end = "" if stretch.is_over else ", to the end"
-            fault = "" if stretch.fault == NO_FAULT else f"<br>during {html.escape(stretch.fault)}"
-            said = f"{html.escape(stretch.key)}: {lasted(length_s * 1_000)}{end}{fault}"
-            text += [said, said, ""]
-        if x:
-            yield {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": SAID[state],
-                "legendrank": len(SAID) - rank,
-                "x": x,
-                "y": y,
-                "text": text,
-                "line": {"width": 3, "color": _COLOURS[state]},
-                "marker": {"size": 5, "symbol": "line-ns-open", "color": _COLOURS[state]},
-                "opacity": 0.8,
-                "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
-            }
+def _of(stretches: Sequence[Stretch], state: str) -> list[Stretch]:
+    return [stretch for stretch in stretches if stretch.label == state]
+
+
+def _stroke(stretch: Stretch, scale: Scale, origin_ns: int, duration_s: float) -> Layer:
+    height = int(vertical(np.array([_length_s(stretch)]), scale)[0])
+    path = strokes([_seconds(stretch, origin_ns)], height, duration_s)
+    return Layer(path, COLOURS[stretch.label], width=3, title=described(stretch), opacity=0.8)
+
+
+def described(stretch: Stretch) -> str:
+    """Return a stretch in words: ``orders-0: no leader, 2.04 s, during kill``."""
+    length = lasted((stretch.stop_ns - stretch.start_ns) / NS * 1_000)
+    end = "" if stretch.is_over else ", to the end"
+    fault = "" if stretch.fault == NO_FAULT else f", during {stretch.fault}"
+    return f"{stretch.key}: {SAID.get(stretch.label, stretch.label)}, {length}{end}{fault}"
+
+
+def _length_s(stretch: Stretch) -> float:
+    """How long it lasted; what is shorter than can be drawn is drawn as if it were so long."""
+    return max((stretch.stop_ns - stretch.start_ns) / NS, _SHORTEST_S)
+
+
+def _seconds(stretch: Stretch, origin_ns: int) -> tuple[float, float]:
+    return (stretch.start_ns - origin_ns) / NS, (stretch.stop_ns - origin_ns) / NS

@@ -40,10 +40,3 @@ def bounds(groups: Numbers) -> tuple[Numbers, Numbers]:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     changes = np.flatnonzero(np.diff(groups)) + 1
     return np.concatenate(([0], changes)), np.concatenate((changes, [len(groups)]))
-
-
-def nice_width(duration_s: float, most: int) -> float:
-    """Return a round bin width (1, 2 or 5 times a power of ten, in seconds) that makes at most ``most`` bins."""
-    smallest = max(duration_s, 1e-9) / most
-    power = 10.0 ** np.floor(np.log10(smallest))
-    return float(next(power * step for step in (1, 2, 5, 10) if power * step >= smallest * 0.999))

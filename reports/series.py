@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from nemesis.checkers.framework.segment import ALWAYS, Segment
+from nemesis.checkers.framework.segment import ALWAYS, Numbers, Segment
 from nemesis.history.events import Event, Kind
 from nemesis.history.reader import History
 from nemesis.reports.sampling import Floats
@@ -73,6 +73,11 @@ class Fault:
     """JSON, as the nemesis recorded it."""
 
     @property
+    def begun_s(self) -> float:
+        """When the nemesis began it; 0 if nothing of it is recorded."""
+        return next((time for time in (self.invoked_s, self.start_s) if time is not None), 0.0)
+
+    @property
     def label(self) -> str:
         return f"{self.name} {', '.join(self.targets)}".rstrip()
 
@@ -123,6 +128,13 @@ class RunSeries:
     phases: tuple[Phase, ...]
     reigns: tuple[Reign, ...]
     partitions: tuple[PartitionSeries, ...]
+    down: Mapping[int, tuple[tuple[float, float], ...]]
+    """By broker, from when to when its process did not run, in seconds."""
+
+    def running(self, node: int) -> list[tuple[float, float]]:
+        """Return from when to when a broker's process ran."""
+        edges = [0.0, *(edge for span in self.down.get(node, ()) for edge in span), self.duration_s]
+        return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def read(history: History) -> Segment:
@@ -136,14 +148,41 @@ def extract(rows: Segment) -> RunSeries:
     time = rows.numbers("time")
     origin = int(time.min()) if len(time) else 0
     duration_s = (int(time.max()) - origin) / NS if len(time) else 0.0
+    faults = _faults(rows, origin)
     return RunSeries(
         origin_ns=origin,
         duration_s=duration_s,
-        faults=_faults(rows, origin),
+        faults=faults,
         phases=_phases(rows, origin, duration_s),
         reigns=_reigns(rows, origin),
         partitions=_partitions(rows, origin),
+        down=_down(rows, faults, origin),
     )
+
+
+def _down(
+    rows: Segment, faults: tuple[Fault, ...], origin: int
+) -> dict[int, tuple[tuple[float, float], ...]]:
+    """By broker, the time before each restart: from its last trace, or the last fault that struck it after that."""
+    starts: dict[str, list[int]] = {}
+    for event in _events(rows, Kind.BROKER_STARTED):
+        starts.setdefault(event.process, []).append(event.time)
+    down = {}
+    for process, times in starts.items():
+        traced = rows.where(rows.is_word("process", [process])).numbers("time")
+        begun_s = [fault.begun_s for fault in faults if process in fault.targets]
+        down[int(process.removeprefix("broker-"))] = tuple(
+            (_end_before(start, traced, begun_s, origin), (start - origin) / NS)
+            for start in times[1:]
+        )
+    return down
+
+
+def _end_before(start: int, traced: Numbers, begun_s: list[float], origin: int) -> float:
+    """When the process ended that ran before this start, in seconds."""
+    start_s = (start - origin) / NS
+    last_s = (int(traced[traced < start].max()) - origin) / NS
+    return max([last_s, *(begin_s for begin_s in begun_s if last_s < begin_s < start_s)])
 
 
 def _events(rows: Segment, *kinds: Kind) -> list[Event]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final
 
+from nemesis.reports.charts.panel import colour
 from nemesis.reports.diagram.gather import ProofTimes
 from nemesis.reports.diagram.items import Identity, Item, Scene, Stop, Tone
-from nemesis.reports.figures import colour
 
 LEFT_PX: Final = 92
 LEAST_COLUMN_PX: Final = 120

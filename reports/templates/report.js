@@ -1,79 +1,102 @@
 "use strict";
+// The partition whose replicas are shown.
 (() => {
-  const page = JSON.parse(document.getElementById("data").textContent);
-  const config = { responsive: true, displayModeBar: false, plotlyServerURL: "" };
-  const plots = [];
-
-  // Text and grid follow the page's scheme, light or dark; the colours of the data are the same in both.
-  const theme = () => {
-    const style = getComputedStyle(document.documentElement);
-    const ink = style.getPropertyValue("--ink").trim();
-    const card = style.getPropertyValue("--card").trim();
-    const grid = style.getPropertyValue("--grid").trim();
-    const flat = { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", "font.color": ink,
-      "font.family": getComputedStyle(document.body).fontFamily, "font.size": 12,
-      "hoverlabel.bgcolor": card, "hoverlabel.bordercolor": grid, "hoverlabel.font.color": ink };
-    for (const axis of ["xaxis", "yaxis", "yaxis2", "yaxis3"]) {
-      flat[axis + ".gridcolor"] = grid;
-      flat[axis + ".linecolor"] = grid;
-      flat[axis + ".zeroline"] = false;
-    }
-    return flat;
-  };
-
-  // Writes "a.b": v into {a: {b: v}}, only where the layout has that axis already.
-  const themed = (layout) => {
-    const result = structuredClone(layout);
-    for (const [path, value] of Object.entries(theme())) {
-      const [first, ...rest] = path.split(".");
-      if (/axis/.test(first) && !(first in result)) continue;
-      if (!rest.length) { result[first] = value; continue; }
-      let place = (result[first] ??= {});
-      for (const name of rest.slice(0, -1)) place = (place[name] ??= {});
-      place[rest.at(-1)] = value;
-    }
-    return result;
-  };
-
-  // Zooming into one plot zooms all of them to the same stretch of time.
-  let following = false;
-  const follow = (source) => source.on("plotly_relayout", (change) => {
-    if (following) return;
-    const all = change["xaxis.autorange"];
-    const [from, to] = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-    if (!all && (from === undefined || to === undefined)) return;
-    following = true;
-    const range = all ? page.range : [from, to];
-    Promise.all(plots.map((plot) => Plotly.relayout(plot, { "xaxis.range": [...range] })))
-      .finally(() => { following = false; });
-  });
-
-  const draw = (place, data, layout) => Plotly.newPlot(place, data, themed(layout), config)
-    .then(() => { plots.push(place); follow(place); });
-
-  const waiting = Object.entries(page.figures)
-    .map(([name, figure]) => draw(document.getElementById("plot-" + name), figure.data, figure.layout));
-
   const chooser = document.getElementById("partition");
-  if (chooser) {
-    const place = document.getElementById("plot-partition");
-    const layout = () => {
-      const fresh = themed(page.partition_layout);
-      if (place.layout) fresh.xaxis.range = [...place.layout.xaxis.range];
-      return fresh;
-    };
-    waiting.push(draw(place, page.partitions[chooser.value], layout()));
-    chooser.addEventListener("change", () =>
-      Plotly.react(place, page.partitions[chooser.value], layout(), config));
-  }
-  page.range = page.partition_layout.xaxis.range;
+  if (!chooser) return;
+  const choices = [...document.querySelectorAll("[data-partition]")];
+  const choose = () => {
+    for (const choice of choices) choice.hidden = choice.dataset.partition !== chooser.value;
+  };
+  chooser.addEventListener("change", choose);
+  choose();
+})();
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    for (const plot of plots) {
-      const change = Object.entries(theme())
-        .filter(([path]) => !/axis/.test(path) || path.split(".")[0] in plot.layout);
-      Plotly.relayout(plot, Object.fromEntries(change));
-    }
-  });
-  Promise.all(waiting).then(() => { document.body.dataset.drawn = String(plots.length); });
+// The chosen time: a line in all charts, the state of every broker, and zooming around it.
+(() => {
+  const source = document.getElementById("states");
+  if (!source) return;
+  const known = JSON.parse(source.textContent);
+  const slider = document.getElementById("time");
+  const rows = document.getElementById("states-now");
+  const style = document.body.style;
+  const duration = Number(style.getPropertyValue("--duration"));
+  const range = { from: 0, span: duration };
+  const MOST_NAMES = 8;
+
+  const last = (changes, time) => changes.filter(([start]) => start <= time).at(-1);
+  const inForce = (spans, time) => spans.filter(([start, stop]) => start <= time && time < stop);
+  const listed = (names) => names.length <= MOST_NAMES ? names.join(", ")
+    : `${names.slice(0, MOST_NAMES).join(", ")} and ${names.length - MOST_NAMES} more`;
+
+  const describe = (broker, time) => {
+    const name = `broker-${broker}`;
+    const down = inForce(known.down[broker] ?? [], time).length > 0;
+    const term = inForce(known.terms, time).find(([, , node]) => node === broker);
+    const led = known.partitions.filter((each) => last(each.led, time)?.[1] === broker);
+    const isr = known.partitions.filter((each) => last(each.isr, time)?.[1].includes(broker));
+    const faults = inForce(known.faults, time).filter(([, , , targets]) => targets.includes(name));
+    return [
+      name, down ? "down" : "runs", term ? `controller, epoch ${term[3]}` : "–",
+      led.length ? `${led.length}: ${listed(led.map((each) => `${each.name} (epoch ${last(each.led, time)[2]})`))}` : "–",
+      isr.length ? `${isr.length} of ${known.partitions.length}` : "–",
+      faults.map(([, , fault]) => fault).join(", ") || "–",
+    ];
+  };
+
+  const show = () => {
+    const time = Number(slider.value);
+    style.setProperty("--now", time);
+    document.getElementById("time-text").textContent = `${time.toFixed(3)} s`;
+    slider.setAttribute("aria-valuetext", `${time.toFixed(3)} seconds`);
+    rows.replaceChildren(...known.brokers.map((broker) => {
+      const row = document.createElement("tr");
+      for (const text of describe(broker, time)) row.insertCell().textContent = text;
+      row.firstChild.className = "fixed";
+      return row;
+    }));
+  };
+
+  const ticks = () => {
+    const power = 10 ** Math.floor(Math.log10(range.span / 10));
+    const step = [1, 2, 5, 10].map((each) => each * power).find((each) => range.span / each <= 10.01);
+    const numbers = [];
+    for (let n = Math.ceil(range.from / step - 1e-9); n * step <= range.from + range.span + 1e-9; n += 1) numbers.push(n);
+    const make = (n) => {
+      const tick = document.createElement("span");
+      tick.className = "tick";
+      tick.style.left = `${100 * n * step / duration}%`;
+      tick.textContent = String(Number((n * step).toPrecision(10)));
+      return tick;
+    };
+    for (const axis of document.querySelectorAll(".axis .canvas")) axis.replaceChildren(...numbers.map(make));
+  };
+
+  const zoom = (span) => {
+    range.span = Math.min(duration, Math.max(span, duration / 500));
+    range.from = Math.min(duration - range.span, Math.max(0, Number(slider.value) - range.span / 2));
+    style.setProperty("--from", range.from);
+    style.setProperty("--span", range.span);
+    slider.min = range.from;
+    slider.max = range.from + range.span;
+    slider.step = range.span / 2000;
+    ticks();
+    show();
+  };
+  const factors = { in: 0.5, out: 2, all: Infinity };
+  for (const button of document.querySelectorAll("[data-zoom]"))
+    button.addEventListener("click", () => zoom(range.span * factors[button.dataset.zoom]));
+
+  const look = (event) => {
+    if (!event.buttons) return;
+    const box = event.currentTarget.getBoundingClientRect();
+    slider.value = range.from + range.span * (event.clientX - box.left) / box.width;
+    show();
+  };
+  for (const area of document.querySelectorAll(".panel .area"))
+    for (const kind of ["pointerdown", "pointermove"]) area.addEventListener(kind, look);
+
+  slider.addEventListener("input", show);
+  for (const part of document.querySelectorAll(".slider, .states")) part.hidden = false;
+  document.body.classList.add("live");
+  show();
 })();

@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from plotly import graph_objects
+import pytest
 
 from nemesis import reports
 from nemesis.checkers.framework.model import Distribution, Outcome, Result, Stretch, Verdict
 from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory
 from nemesis.reports import series
+from nemesis.reports.charts.paths import WIDTH
 from nemesis.reports.liveness import lasted, liveness, measured
-from nemesis.reports.marks import Marks
 from tests.reports import story
 from tests.reports.conftest import Reported
+from tests.reports.drawn import lines
 from tests.reports.pages import Page
 
 MS = 1_000_000
@@ -105,20 +106,22 @@ def table_card(page: Page) -> str:
 
 def test_strokes_lie_where_and_as_high_as_they_last(reported: Reported) -> None:
     run = series.extract(series.read(open_history(reported.run.history)))
-    shown = liveness(outcome(), run.origin_ns, Marks.of(run))
+    shown = liveness(outcome(), run.origin_ns, run.duration_s)
     assert shown is not None
-    assert shown.figure is not None
-    figure = graph_objects.Figure(shown.figure)
-    by_name = {trace.name: trace for trace in figure.data}
-    assert list(by_name) == ["no leader", "no controller"]
-    controller = by_name["no controller"]
-    start, stop, gap = controller.x
+    assert shown.chart is not None
+    assert [key.name for key in shown.chart.keys] == ["no controller", "no leader"]
+    (panel,) = shown.chart.panels
+    by_title = {layer.title: layer for layer in panel.layers}
+    title = "the cluster: no controller, 2.20 s, during kill-controller"
+    ((start, height), (stop, _)) = lines(by_title[title].path)[0]
     origin_s = (story.START - run.origin_ns) / 1e9
-    assert (round(start - origin_s, 6), round(stop - origin_s, 6), gap) == (15.0, 17.2, None)
-    assert controller.y == (2.2, 2.2, None)
-    assert controller.text[0] == "the cluster: 2.20 s<br>during kill-controller"
-    assert by_name["no leader"].text[3].endswith(": 7.00 s, to the end")
-    assert story.EVIL not in by_name["no leader"].text[3]
+    seconds = [column / WIDTH * run.duration_s for column in (start, stop)]
+    assert seconds == [
+        pytest.approx(origin_s + 15.0, abs=0.01),
+        pytest.approx(origin_s + 17.2, abs=0.01),
+    ]
+    longer = by_title[f"{story.EVIL}-0: no leader, 7.00 s, to the end"]
+    assert lines(longer.path)[0][0][1] < height
 
 
 def test_nothing_missing_is_said_and_nothing_measured_leaves_the_section_out(

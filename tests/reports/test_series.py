@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
 
 import numpy as np
@@ -15,10 +14,13 @@ from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Event
 from nemesis.history.schema import ordered, table
 from nemesis.reports import clients, wording
-from nemesis.reports.figures import partition_traces
-from nemesis.reports.marks import Marks, with_marks
-from nemesis.reports.sampling import bounds, nice_width, thinned
+from nemesis.reports.charts.paths import WIDTH
+from nemesis.reports.charts.scale import rounded_step
+from nemesis.reports.figures import controllers, operations, replicas
+from nemesis.reports.marks import Marks
+from nemesis.reports.sampling import bounds, thinned
 from nemesis.reports.series import Fault, RunSeries, extract
+from tests.reports.drawn import lines
 
 TP = {"topic": "t", "topic_id": "id", "partition": 0}
 NS = 1_000_000_000
@@ -67,7 +69,7 @@ def test_a_fault_that_was_never_healed_shades_to_the_end() -> None:
         event(1, "nemesis", "fault-applied", fault="pause", fault_id=1, targets=["broker-1"]),
         event(9, "harness", "phase", phase="end"),
     )
-    assert [(start, stop) for _, start, stop in Marks.of(run_series).bands] == [(0.0, 8.0)]
+    assert [(band.start_s, band.stop_s) for band in Marks.of(run_series).bands] == [(0.0, 8.0)]
 
 
 def test_the_isr_is_what_was_committed_not_what_a_broker_believed() -> None:
@@ -89,14 +91,61 @@ def test_without_traced_elections_a_brokers_own_word_is_drawn() -> None:
     assert partition.log_ends[3].y.tolist() == [7]
 
 
-def test_a_line_ends_where_its_log_was_cut() -> None:
-    (partition,) = series(
-        event(0, "broker-1", "append", **TP, log_end_offset=9),
+def test_a_line_falls_where_its_log_was_cut() -> None:
+    run_series = series(
+        event(0, "broker-1", "append", **TP, log_end_offset=8),
         event(1, "broker-1", "truncate", **TP, log_end_offset=4),
-    ).partitions
-    traces = {trace["name"]: trace for trace in partition_traces(partition, 2.0, 10)}
-    assert np.frombuffer(_bytes(traces["LEO broker-1"]["y"]), "<i4").tolist() == [9, 4, 4]
-    assert np.frombuffer(_bytes(traces["LEO broker-1"]["x"]), "<f4").tolist() == [0, 1, 2]
+        event(2, "harness", "phase", phase="end"),
+    )
+    (shown,) = offset_lines(run_series)
+    assert [x for x, _ in shown] == [0, WIDTH // 2, WIDTH // 2, WIDTH]
+    before, still, after, last = (height for _, height in shown)
+    assert before == still < after == last
+
+
+def test_no_line_of_a_log_crosses_the_time_in_which_its_broker_did_not_run() -> None:
+    killed = {"fault": "kill", "fault_id": 1, "targets": ["broker-1"]}
+    run_series = series(
+        event(0, "broker-1", "broker-started"),
+        event(1, "broker-1", "append", **TP, log_end_offset=9),
+        event(4, "nemesis", "fault-invoke", **killed),
+        event(6, "broker-1", "broker-started"),
+        event(7, "broker-1", "log-loaded", **TP, log_end_offset=9),
+        event(10, "harness", "phase", phase="end"),
+    )
+    assert run_series.down == {1: ((4.0, 6.0),)}
+    before, after = offset_lines(run_series)
+    assert (before[0][0], before[-1][0]) == (WIDTH // 10, 4 * WIDTH // 10)
+    assert (after[0][0], after[-1][0]) == (7 * WIDTH // 10, WIDTH)
+
+
+def offset_lines(run_series: RunSeries) -> list[list[tuple[int, int]]]:
+    (partition,) = run_series.partitions
+    panel = replicas(partition, run_series, 10).panels[-1]
+    return lines(panel.layers[0].path)
+
+
+def test_the_line_of_controllers_is_broken_where_there_was_none() -> None:
+    run_series = series(
+        event(0, "broker-1", "controller-elected", controller_epoch=1),
+        event(6, "broker-2", "controller-elected", controller_epoch=2),
+        event(10, "harness", "phase", phase="end"),
+    )
+    shown = controllers(run_series, [(3.0, 6.01)])
+    assert shown is not None
+    first, second = lines(shown.panels[0].layers[0].path)
+    assert (first[0][0], first[-1][0]) == (0, 3 * WIDTH // 10)
+    assert (second[0][0], second[-1][0]) == (6 * WIDTH // 10, WIDTH)
+
+
+def test_no_line_of_latencies_crosses_a_time_without_operations() -> None:
+    invoked = np.array([0.0, 1.0, 2.0, 50.0, 51.0, 100.0])
+    outcome = np.zeros(6, dtype=np.int64)
+    calls = clients.Operations(invoked, np.full(6, 0.01), outcome, open=0)
+    shown = operations("send", calls, 100.0)
+    assert shown is not None
+    median = lines(shown.panels[1].layers[0].path)
+    assert [len(piece) for piece in median] == [4, 3, 2]
 
 
 def test_operations_are_paired_by_process_and_number() -> None:
@@ -158,24 +207,10 @@ def test_bounds_of_runs() -> None:
 
 @given(st.floats(1e-6, 1e6))
 def test_bins_are_round_and_few(duration_s: float) -> None:
-    width = nice_width(duration_s, 100)
+    width = rounded_step(duration_s, 100)
     assert duration_s / width <= 101
     assert duration_s / width >= 30
     assert f"{width:.0e}"[0] in "125"
-
-
-def test_names_of_faults_do_not_overlap() -> None:
-    faults = tuple(
-        Fault(
-            number, "kill-controller", ("broker-1",), start_s=2.0 * number, stop_s=2.0 * number + 1
-        )
-        for number in range(30)
-    )
-    layout = with_marks([], {"height": 200}, Marks(60.0, faults, ()))["layout"]
-    assert len(layout["annotations"]) == 30
-    names = [note["text"] for note in layout["annotations"]]
-    assert "#29" in names or "kill-controller broker-1" in names[-1]
-    assert len([shape for shape in layout["shapes"] if shape["type"] == "rect"]) == 30
 
 
 def test_every_property_has_a_sentence() -> None:
@@ -204,7 +239,3 @@ def test_values_are_written_for_people(value: object, said: str) -> None:
 def test_units_stand_last_in_names_of_numbers() -> None:
     assert wording.quantity("without_leader_ms", 1830.0) == ("without leader", "1,830 ms")
     assert wording.quantity("elections", 3.0) == ("elections", "3")
-
-
-def _bytes(packed: dict[str, str]) -> bytes:
-    return base64.b64decode(packed["bdata"])
