@@ -41,6 +41,10 @@ COMPLETION: Final = "_NEMESIS_COMPLETE"
 INTERRUPTED: Final = "interrupted"
 FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 """What the kernel answers where this user may not read or write."""
+UNUSABLE: Final = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR)
+"""What the kernel answers to a path that cannot be one."""
+MAX_NAME: Final = 80
+"""Characters of a path that is too long."""
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 """What the kernel answers when a disk, or what this user may have of it, is full."""
 
@@ -101,7 +105,7 @@ def _options_of_the_program(
 def call(arguments: list[str]) -> int:
     """Run one command; return its exit code. Never raises, never shows a stack trace."""
     try:
-        _require_utf_8(arguments)
+        _require_text(arguments)
         if COMPLETION in os.environ:
             typer.main.get_command(command_line([]))(prog_name=PROGRAM)
         # Not ``main``: it exits with 1, the code of a violation, when a command meets a broken pipe of its own.
@@ -140,9 +144,14 @@ def _end_spark() -> None:
         spark.kill()
 
 
-def _require_utf_8(arguments: Sequence[str]) -> None:
-    """Raise ``UsageError`` for an argument or a directory that a JVM and a JSON file cannot name."""
+def _require_text(arguments: Sequence[str]) -> None:
+    """Raise ``UsageError`` for an empty argument, and for names that a JVM and a JSON file cannot hold."""
     named = {f"argument {number}": text for number, text in enumerate(arguments, start=1)}
+    for label, text in named.items():
+        if not text.strip():
+            raise UsageError(
+                f"{label}: expected a name or a value, got an empty text: leave it out"
+            )
     directories = {
         "the working directory": _working_directory(),
         "the installation": str(Path(__file__).parent),
@@ -183,6 +192,11 @@ def _fail(error: Exception, arguments: Sequence[str]) -> int:
         say_error(
             f"{os.fsdecode(error.filename)}: {error.strerror}: "
             "run nemesis as the owner of the directory, or on a copy of it, or choose another --store"
+        )
+        return EXIT_USAGE
+    if isinstance(error, OSError) and error.errno in UNUSABLE and error.filename is not None:
+        say_error(
+            f"{os.fsdecode(error.filename)[:MAX_NAME]}: {error.strerror}: choose another path"
         )
         return EXIT_USAGE
     if isinstance(error, OSError) and error.errno in FULL:

@@ -13,6 +13,8 @@ from rich.text import Text
 out: Final = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 err: Final = Console(stderr=True)
 MIN_COLUMNS: Final = 40
+MAX_SENTENCE: Final = 3_500
+"""Characters of an error. The longest lists of names need them."""
 HANGING: Final = 2
 """Columns by which the second line of a sentence is moved to the right."""
 
@@ -36,8 +38,10 @@ def say_json(data: Any) -> None:
 
 
 def say_error(sentence: str) -> None:
-    """Print one line on stderr, if there is one."""
-    one_line = " ".join(sentence.split())
+    """Print one line on stderr, if there is one. It quotes users: it is neither endless nor does it move a cursor."""
+    words = " ".join(sentence.split())
+    shown = words if len(words) <= MAX_SENTENCE else f"{words[:MAX_SENTENCE]}…"
+    one_line = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in shown)
     with suppress(OSError):
         sys.stderr.write(f"nemesis: {one_line}\n")
 

@@ -63,11 +63,12 @@ def run_generated(request: GeneratedRequest) -> None:
     require_range("--seeds", request.seeds, 1, MAX_SEEDS)
     if request.page is not None and not request.page.is_file():
         raise UsageError(f"--page {request.page}: expected a file, got none")
+    part = None if request.batch is None else _batch(request.batch)
     globs = tuple(request.modules) or DEFAULT_MODULES
     mutations = all_mutations(globs)
     judged = equivalent_mutants(SURVIVORS, all_mutations())
     chosen = drawn(mutations, seed=request.draw_seed, count=request.count)
-    batch = chosen if request.batch is None else batch_of(chosen, *_batch(request.batch))
+    batch = chosen if part is None else batch_of(chosen, *part)
     note(f"{len(batch)} mutants of {len(mutations)}")
     names = [request.scenario] if request.scenario is not None else scenario.names_for("reference")
     scenarios = {name: with_time_limit(scenario.load(name), request.time_limit_s) for name in names}
@@ -85,10 +86,10 @@ def run_generated(request: GeneratedRequest) -> None:
     with terminable():
         records = campaign.run(_show)
     table = score_table(records, judged)
-    part = pages.part(table, command=request.command, drawn=len(chosen))
+    section = pages.part(table, command=request.command, drawn=len(chosen))
     if request.page is not None:
         text = request.page.read_text(encoding="utf-8")
-        write_atomically(request.page, GENERATED.write(text, part).encode())
+        write_atomically(request.page, GENERATED.write(text, section).encode())
     if request.as_json:
         say_json({**table.as_json(), "results": str(path), "survivors": _survivors(records)})
     else:

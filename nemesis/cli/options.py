@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -14,22 +15,32 @@ from nemesis.scenarios.broker_properties import OPTION
 from nemesis.support.errors import UsageError
 
 MAX_JOBS: Final = 256
+MAX_SHOWN: Final = 40
+_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,40}")
+"""Not everything that Python reads: no underscores, and no digits of other scripts."""
 
 
 def whole_number(text: str) -> int:
     """Return the number; raises ``BadParameter``, to which the option's name is added."""
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a whole number") from None
+    text = str(text)  # a default is a number already
+    if _INTEGER.fullmatch(text) is None:
+        raise typer.BadParameter(f"{_brief(text)} is not a whole number")
+    return int(text)
 
 
 def number(text: str) -> float:
     """Return the number; raises ``BadParameter``, to which the option's name is added."""
+    text = str(text)  # a default is a number already
     try:
+        if not text.isascii() or "_" in text:
+            raise ValueError
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number") from None
+        raise typer.BadParameter(f"{_brief(text)} is not a number") from None
+
+
+def _brief(text: str) -> str:
+    return repr(text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…")
 
 
 def require_range(option: str, value: int, low: int, high: int) -> None:

@@ -217,6 +217,8 @@ def read(path: Path) -> Plan:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(f"the plan {path} is not valid YAML: {reason}") from None
+    except RecursionError:
+        raise UsageError(f"the plan {path} is wrong: it is nested too deeply") from None
     try:
         return decode(data)
     except UsageError as error:

@@ -393,5 +393,11 @@ def _check_mutant(request: RunRequest) -> None:
 
 
 def _check_store(store: Path) -> None:
+    try:
+        store.resolve()
+    except (OSError, RuntimeError):  # which of the two depends on the version of Python
+        raise MissingRequirement(
+            f"the store {store}: expected a directory, got a loop of links: choose another --store"
+        ) from None
     if store.exists() and not store.is_dir():
         raise MissingRequirement(f"the store {store} is a file: choose a directory with --store")

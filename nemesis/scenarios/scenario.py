@@ -266,6 +266,8 @@ def parse(text: str, *, where: str) -> Scenario:
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise UsageError(f"{where} is not valid YAML: {reason}") from None
+    except RecursionError:
+        raise UsageError(f"{where} is wrong: it is nested too deeply") from None
     try:
         # YAML's integers are fine where seconds are meant; nothing else is converted.
         scenario = msgspec.convert(with_present_keys(data), Scenario, strict=True)
