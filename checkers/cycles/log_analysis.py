@@ -64,8 +64,8 @@ class LogAnalysis:
         known = np.flatnonzero(self.sender != NONE)
         sent, polled = self.rows.sent, self.rows.polled
         own = self.txn[sent.part[self.sender[known]]] == self.txn[polled.part[known]]
-        entries: Numbers = known[own]
-        return entries
+        precommitted: Numbers = known[own]
+        return precommitted
 
     def cycles_of_polls(self) -> list[Cycle]:
         everyone = np.ones(len(self.txns), dtype=np.bool_)

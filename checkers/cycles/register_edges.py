@@ -7,8 +7,9 @@ A register shows its last version only, so the order of its versions is known in
   the transaction would have read what was overwritten by itself, which is G1c: so under read committed or more, a cycle
   of these dependencies is a violation either way. Under less it is an assumption, and not made.
 
-Limits: two writes of which no reader writes again are not ordered, so cycles through them are not seen. That a write
-came after a nil which others read is kept for all pairs of a key up to a bound (``edges.later_writes``).
+Limits: two writes of which no reader writes again are not ordered here, so these edges show the cycles that are certain
+and have a name; ``orders`` decides the rest. That a write came after a nil which others read is kept for all pairs of
+a key up to a bound (``edges.later_writes``).
 """
 
 from __future__ import annotations

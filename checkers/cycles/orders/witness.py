@@ -1,4 +1,4 @@
-"""A serial order that explains everything, built in one pass: a proof that the history is serializable.
+"""A serial order that explains everything, built in turn: a proof that the history is serializable.
 
 Transactions are put one after the other. The next one is the first in the candidate order that may come now:
 
@@ -11,9 +11,11 @@ still be read: no reader of it also read a version that has been replaced.
 
 If all are put, their order is serial and gives each read what it returned. If it also keeps the order of sessions,
 which is looked at afterwards, the history keeps every model of the lattice with that order of sessions or a weaker one.
-If the pass gets stuck, nothing follows.
 
-Of the transactions in waiting, the first ``WINDOW`` are looked at.
+Where no transaction may come now, the last one that wrote is taken back, and a later one put instead: a wrong choice
+shows soon, because real time leaves few transactions to choose from. Who only read is not to blame, as the state
+before and after is the same. Of the transactions in waiting the first ``WINDOW`` are looked at, and each one about
+``LOOKS`` times in all. If the pass gives up, nothing follows.
 """
 
 from __future__ import annotations
@@ -26,9 +28,12 @@ from nemesis.checkers.cycles.models import SessionOrder
 from nemesis.checkers.cycles.orders.problem import Problem
 from nemesis.checkers.cycles.transactions import Mask
 from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.columns import UNSET
 from nemesis.checkers.framework.compiled import compiled
 
 WINDOW: Final = 512
+LOOKS: Final = 500
+"""How often a transaction is looked at, on average, before the pass gives up."""
 
 
 def has_serial_order(problem: Problem) -> bool:
@@ -44,7 +49,9 @@ def has_serial_order(problem: Problem) -> bool:
         return False
     if problem.session_order is SessionOrder.PROCESS:
         return True
-    return bool(_keeps(position, everyone, began - 1, ended, _by(everyone, began - 1, ended)))
+    # Only what had ended before, and not at, its beginning: one less, for all but an unknown beginning.
+    began = np.maximum(began, UNSET + 1) - 1
+    return bool(_keeps(position, everyone, began, ended, _by(everyone, began, ended)))
 
 
 def _by(group: Numbers, began: Numbers, ended: Numbers) -> tuple[Numbers, Numbers]:
@@ -144,7 +151,7 @@ def _may_replace(
 
 
 @compiled
-def _put_all(
+def _put_all(  # noqa: C901 (one state, which is advanced and taken back)
     read_first: Numbers,
     read_key: Numbers,
     version: Numbers,
@@ -167,21 +174,30 @@ def _put_all(
     for number in version:
         waiting[number] += 1
     is_gone = np.zeros(entries + keys, np.bool_)
-    position = np.empty(count, np.int64)
-    is_put = np.zeros(count, np.bool_)
+    replaced = np.empty(entries, np.int64)
+    position = np.full(count, -1, np.int64)
     by_end = np.argsort(ends)
-    ended = 0
-    # A list of those that are not put yet: the one after each, and the first.
+    # A list of those that are not put yet: the one after each, and the first. Taken out in turn, they go back in turn.
     following = np.arange(1, count + 1)
     head = 0
-    for number in range(count):
-        while ended < len(ends) and is_put[by_end[ended]]:
+    # Of each step: what was put, what stands before it in the list, and how far the ends had been put.
+    put, left_of, ends_put = (
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+    )
+    number, ended = 0, 0
+    last, txn = -1, 0
+    looked, budget = 0, LOOKS * (count + 1000)
+    while number < count:
+        while ended < len(ends) and position[by_end[ended]] >= 0:
             ended += 1
-        last, txn, chosen = -1, head, -1
+        chosen = -1
         for _ in range(WINDOW):
             if txn == count:
                 break
-            may = before[txn] < 0 or is_put[before[txn]]
+            looked += 1
+            may = before[txn] < 0 or position[before[txn]] >= 0
             if len(ends) and by_end[ended] != txn:
                 may = may and began[txn] <= ends[by_end[ended]]
             may = may and _reads_present(txn, read_first, read_key, version, present)
@@ -205,19 +221,40 @@ def _put_all(
                 break
             last = txn
             txn = following[txn]
-        if chosen < 0:
-            return nothing
-        position[chosen] = number
-        is_put[chosen] = True
-        if last < 0:
-            head = following[chosen]
-        else:
-            following[last] = following[chosen]
-        for read in range(read_first[chosen], read_first[chosen + 1]):
-            waiting[version[read]] -= 1
-        for entry in range(write_first[chosen], write_first[chosen + 1]):
-            is_gone[present[write_key[entry]]] = True
-            present[write_key[entry]] = entry
+        if chosen >= 0:
+            put[number], left_of[number], ends_put[number] = chosen, last, ended
+            position[chosen] = number
+            number += 1
+            if last < 0:
+                head = following[chosen]
+            else:
+                following[last] = following[chosen]
+            for read in range(read_first[chosen], read_first[chosen + 1]):
+                waiting[version[read]] -= 1
+            for entry in range(write_first[chosen], write_first[chosen + 1]):
+                replaced[entry] = present[write_key[entry]]
+                is_gone[replaced[entry]] = True
+                present[write_key[entry]] = entry
+            last, txn = -1, head
+            continue
+        is_alternative = False
+        while not is_alternative:
+            if not number or looked > budget:
+                return nothing
+            number -= 1
+            chosen, last, ended = put[number], left_of[number], ends_put[number]
+            position[chosen] = -1
+            if last < 0:
+                head = chosen
+            else:
+                following[last] = chosen
+            for read in range(read_first[chosen], read_first[chosen + 1]):
+                waiting[version[read]] += 1
+            for entry in range(write_first[chosen], write_first[chosen + 1]):
+                is_gone[replaced[entry]] = False
+                present[write_key[entry]] = replaced[entry]
+            is_alternative = write_first[chosen] < write_first[chosen + 1]
+        last, txn = chosen, following[chosen]
     return position
 
 
