@@ -7,6 +7,7 @@ import pytest
 from nemesis.checkers import CHECKERS, FOREIGN, foreign_properties, select, select_foreign
 from nemesis.checkers.cycles import Transactional
 from nemesis.checkers.cycles.log_transactions import LogTransactions
+from nemesis.checkers.foreign import named_model
 from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.log.offset_log import OffsetLog
 
@@ -47,3 +48,11 @@ def test_transactions_are_held_against_the_model_that_is_named() -> None:
     assert (default.model.name, strict.model.name) == ("serializable", "strict-serializable")
     with pytest.raises(KeyError, match="eventual"):
         select_foreign("list-append", None, "eventual")
+
+
+def test_a_verdict_names_the_model_of_transactions() -> None:
+    for workload in ("list-append", "rw-register"):
+        assert named_model(workload, None) == "strict-serializable"
+        assert named_model(workload, "causal") == "causal"
+    assert named_model("register", None) is None
+    assert named_model(None, None) is None
