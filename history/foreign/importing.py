@@ -202,19 +202,13 @@ def _require_text(path: Path) -> None:
         raise ForeignHistoryError(f"{path} is no history: it is not text")
 
 
-def events_of(file: ForeignFile, workload: str, names: Names) -> Iterator[Event]:
-    """Yield the events of a file's operations, each operation's when it completes; adds to the file's problems.
-
-    ``workload`` is one of ``WORKLOADS``.
-    """
-    for event, _ in events_and_lines(file, workload, names):
-        yield event
-
-
 def events_and_lines(
     file: ForeignFile, workload: str, names: Names
 ) -> Iterator[tuple[Event, Operation]]:
-    """Yield the events as ``events_of`` does, each with the operation whose line states it."""
+    """Yield the events of a file, each with the operation whose line states it; adds to the file's problems.
+
+    The events of an operation come when it completes. ``workload`` is one of ``WORKLOADS``.
+    """
     vocabulary = WORKLOADS[workload]()
     op = seq = 0
     for pair in _pairs(file, is_ordered=workload in TRANSACTIONS):

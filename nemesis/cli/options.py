@@ -133,14 +133,6 @@ Known = Annotated[
         help="Known behaviour of Kafka that does not count: what Kafka documents, bugs that are suspected too, none.",
     ),
 ]
-EngineName = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        metavar="spark|inline",
-        help="Where the checkers run. Default: spark if PySpark is installed, else inline.",
-    ),
-]
 Master = Annotated[
     str | None, typer.Option("--spark-master", metavar="URL", help="A Spark cluster to use.")
 ]

@@ -20,11 +20,10 @@ from nemesis.checkers import select_foreign
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.foreign.edn import dumps
-from nemesis.history.foreign.importing import events_of
 from nemesis.history.foreign.names import Names
 from nemesis.history.foreign.operations import Operation, form_of
 from nemesis.history.memory import history_of
-from tests.history.foreign.reading import read
+from tests.history.foreign.reading import events_of, read
 
 SOURCE = Path(__file__).parent / "porcupine"
 PROCESSES = 3

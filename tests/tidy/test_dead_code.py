@@ -32,7 +32,6 @@ EXCEPTIONS = {
     "keys of scenarios that a run is judged by, which reads them from run.json": (
         "expect leaderless_s controllerless_s unwritable_s"
     ),
-    "rich prints this attribute of a table": "caption",
 }
 """Names without a use in this repository's own code, by the reason why they stay."""
 

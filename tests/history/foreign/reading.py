@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from nemesis.history.events import Event
-from nemesis.history.foreign.importing import ForeignFile, events_of, read_file
+from nemesis.history.foreign.importing import ForeignFile, events_and_lines, read_file
 from nemesis.history.foreign.names import Names
 
 
@@ -19,6 +20,12 @@ def read(text: str) -> ForeignFile:
         file = Path(directory) / "history.edn"
         file.write_text(text, encoding="utf-8")
         return read_file(file)
+
+
+def events_of(file: ForeignFile, workload: str, names: Names) -> Iterator[Event]:
+    """Yield the events of a file's operations; adds to the file's problems."""
+    for event, _ in events_and_lines(file, workload, names):
+        yield event
 
 
 def events(text: str, workload: str, names: Names | None = None) -> list[Event]:

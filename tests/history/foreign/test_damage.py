@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nemesis.history.errors import HistoryError
-from nemesis.history.foreign.importing import events_of, read_file
+from nemesis.history.foreign.importing import read_file
 from nemesis.history.foreign.names import Names
 from nemesis.history.foreign.operation_order import line_at
 from nemesis.history.foreign.pairs import MAX_OPEN
-from tests.history.foreign.reading import events, notes, problems, read
+from tests.history.foreign.reading import events, events_of, notes, problems, read
 
 WHOLE = """{:type :invoke, :f :write, :value 3, :process 0, :time 10}
 {:type :ok, :f :write, :value 3, :process 0, :time 20}

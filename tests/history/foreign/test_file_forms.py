@@ -9,10 +9,10 @@ import pytest
 
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.errors import HistoryError
-from nemesis.history.foreign.importing import Imported, events_of, read_file, write_events
+from nemesis.history.foreign.importing import Imported, read_file, write_events
 from nemesis.history.foreign.names import Names
 from nemesis.history.foreign.origins import Origin, read_origins
-from tests.history.foreign.reading import events, notes, problems, read, rows
+from tests.history.foreign.reading import events, events_of, notes, problems, read, rows
 from tests.nemesis.judging.foreign_judge import judged
 
 LINES = """{:type :invoke, :f :write, :value 3, :process 0, :index 0}
@@ -215,6 +215,7 @@ def test_a_register_without_real_time_is_convicted_or_unknown() -> None:
 def test_overlapping_operations_without_processes_are_not_damage() -> None:
     begun = "".join(f"{{:type :invoke, :f :txn, :value [[:append 1 {n}]]}}\n" for n in (1, 2))
     text = begun + begun.replace(":invoke", ":ok") + "{:type :invoke, :f :txn, :value [[:r 1]]}\n"
+    text += "{:type :ok, :f :txn, :value [[:r 1 [2 1]]]}\n"
     assert problems(text, "list-append") == []
     assert judged(text, "list-append").verdict is Verdict.VALID
 

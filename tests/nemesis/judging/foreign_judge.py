@@ -5,11 +5,11 @@ from __future__ import annotations
 from nemesis.checkers import select_foreign
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Outcome
-from nemesis.history.foreign.importing import events_of, without_real_time
+from nemesis.history.foreign.importing import without_real_time
 from nemesis.history.foreign.names import Names
 from nemesis.history.memory import history_of
 from nemesis.judging.foreign import settled
-from tests.history.foreign.reading import read
+from tests.history.foreign.reading import events_of, read
 
 
 def judged(text: str, workload: str, model: str | None = None) -> Outcome:

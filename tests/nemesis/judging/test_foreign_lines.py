@@ -7,11 +7,12 @@ from pathlib import Path
 from nemesis.checkers import select_foreign
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Finding
-from nemesis.history.foreign.importing import events_of, read_file, write_events
+from nemesis.history.foreign.importing import read_file, write_events
 from nemesis.history.foreign.names import Names
 from nemesis.history.memory import history_of
 from nemesis.judging.foreign import settled
 from nemesis.judging.foreign_lines import located
+from tests.history.foreign.reading import events_of
 
 UNTIMED = """; of a mutex
 {:type :invoke, :f :acquire, :process 0}

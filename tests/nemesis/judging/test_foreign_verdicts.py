@@ -166,20 +166,22 @@ def test_what_is_torn_from_a_file_that_is_not_in_order_may_be_any_operation(
     assert verdict_of(text, "register") is Verdict.UNKNOWN
 
 
-def test_indexes_that_are_missing_may_be_operations() -> None:
+def test_indexes_that_are_missing_are_filtered_operations_or_lost_lines() -> None:
+    """Who filters a history keeps whole operations: a completion alone proves that lines were lost."""
     begun = "{:type :invoke :process 0 :f :read :value nil :index 0}\n"
-    reported = [
-        "line 2 is the first behind indexes that are missing; if they were left out on purpose, leave out all indexes"
-    ]
-    assert problems(begun + READ_5) == reported
-    assert verdict_of(begun + READ_5, "register") is Verdict.UNKNOWN
+    assert problems(begun + READ_5) == []
+    assert verdict_of(begun + READ_5, "register") is Verdict.INVALID
+    alone = "{:type :ok :process 2 :f :read :value 5 :index 9}\n"
+    assert verdict_of(begun + READ_5 + alone, "register") is Verdict.UNKNOWN
     whole = begun + "{:type :info :process 0 :f :read :value nil :index 1}\n" + READ_5
     assert problems(whole) == []
     assert verdict_of(whole, "register") is Verdict.INVALID
 
 
-def test_a_beginning_that_is_missing_may_be_operations() -> None:
-    assert verdict_of(READ_5, "register") is Verdict.UNKNOWN
+def test_a_beginning_that_is_missing_was_filtered_out() -> None:
+    """Histories of `independent` keys begin with any index."""
+    assert problems(READ_5) == []
+    assert verdict_of(READ_5, "register") is Verdict.INVALID
     from_1 = READ_5.replace(":index 2", ":index 1").replace(":index 3", ":index 2")
     assert problems(from_1) == []
     assert verdict_of(from_1, "register") is Verdict.INVALID
