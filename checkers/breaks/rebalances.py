@@ -42,6 +42,12 @@ SILENT: Final = [
     *request(600, "heartbeat", 1, 1, member="b", taking=0),
 ]
 """Member a falls silent, and the generation goes on."""
+RETURNED: Final = [
+    loaded(0, 1),
+    *request(1, "heartbeat", 1, 1, taking=0),
+    *request(600, "heartbeat", 1, 1, taking=0),
+]
+"""Member a falls silent, and comes back as if its session had not ended."""
 ALONE: Final = [
     *joining(1, 1, count=1),
     *syncing(2, 900, **UNANSWERED),
@@ -52,6 +58,7 @@ ALONE: Final = [
 REBALANCES_END: Final = (
     history(configured(), joining(1, 700, **UNANSWERED), measured(800)),
     history(configured(), SILENT, measured(800)),
+    history(configured(), RETURNED, measured(800)),
     history(configured(), ALONE, measured(2000)),
     history(configured(), joining(1, 700, **UNANSWERED), measured(800, lag=101)),
 )

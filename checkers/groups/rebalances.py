@@ -5,14 +5,14 @@
 * a JoinGroup is answered within the rebalance time-out of the members (or ``group.initial.rebalance.delay.ms``, if that
   is longer): by then the members that have not joined are out of the group;
 * once a member has shown no sign of life for its session time-out, its generation ends: no other member has a heartbeat
-  of that generation accepted by the same coordinator;
+  of that generation accepted by the same coordinator, and no later request under its member id is;
 * a member that has joined, while no other process of the group sends anything, has its assignment within twice the
   rebalance time-out and twice ``offsets.commit.timeout.ms``, and a session time-out: the leader of the generation may
   have failed (its session ends), the others join again, and the group is stored each time.
 
 Smallest breaks: a JoinGroup waits for longer than the rebalance time-out; a member falls silent, and the heartbeat of
-another one in their generation is accepted after the session time-out; a member joins, and asks for its assignment
-until the bound has passed.
+another one in their generation is accepted after the session time-out, or its own; a member joins, and asks for its
+assignment until the bound has passed.
 
 ``numbers`` holds how many generations were assigned, and how long each took, from the first JoinGroup of one of its
 members to the last assignment: median and maximum, faults included.
@@ -48,6 +48,7 @@ from nemesis.checkers.framework.property import Property
 from nemesis.checkers.groups.group_operations import (
     COLUMNS,
     COMMIT,
+    FETCH,
     FUNCTIONS,
     HEARTBEAT,
     JOIN,
@@ -145,6 +146,7 @@ def _all_late(
 ) -> Iterator[Late]:
     yield from _unanswered(group, bounds)
     yield from _outlived(group, bounds, loads, windows)
+    yield from _returned(group, bounds, loads, windows)
     yield from _unassigned(group, bounds)
 
 
@@ -171,9 +173,8 @@ def _outlived(
     for last in _silent(group):
         ended = last.ended + bounds.session * _MS
         for beat in by_generation[last.event.node, last.generation]:
-            start = next((start for start, stop in windows if start <= beat.began <= stop), None)
-            # A broker that was paused in a fault has its timers late: they have to be over since the fault ended.
-            if start is None or beat.began < max(ended, start + _TIMER_MS * _MS):
+            start = _window_start(windows, beat)
+            if start is None or beat.began <= max(ended, start + _TIMER_MS * _MS):
                 continue
             if beat.event.member != last.event.member and loads.none_between(last, beat):
                 sentence = (
@@ -183,6 +184,40 @@ def _outlived(
                 since = max(last.ended, start)
                 yield Late(sentence, since, beat.ended, bounds.session, (last, beat))
                 break
+
+
+def _returned(
+    group: Group, bounds: Bounds, loads: Loads, windows: list[tuple[int, int]]
+) -> Iterator[Late]:
+    """Find members that were accepted although they had sent nothing for longer than their sessions."""
+    last: dict[str | None, Operation] = {}
+    for request in group.operations:
+        member = request.invoked[1].member
+        before = last.get(member)
+        if request.event.f == FETCH:
+            continue  # no sign of life
+        last[member] = last[request.event.member] = request
+        is_known = before is not None and (before.is_ok or before.is_refused)
+        if member is None or before is None or not is_known or not request.is_ok:
+            continue
+        start = _window_start(windows, request)
+        if start is None or request.event.f not in (COMMIT, HEARTBEAT, SYNC):
+            continue
+        over = max(before.ended + bounds.session * _MS, start + _TIMER_MS * _MS)
+        is_same = before.event.node == request.event.node and loads.none_between(before, request)
+        if request.began > over and is_same:
+            process = request.event.process
+            sentence = f"Broker {request.event.node} did not end the session of {process}, which was silent,"
+            since = max(before.ended, start)
+            yield Late(sentence, since, request.ended, bounds.session, (before, request))
+
+
+def _window_start(windows: list[tuple[int, int]], request: Operation) -> int | None:
+    """Return when the last fault before a request had ended; None if one was in force.
+
+    A broker that was paused in a fault has its timers late, by at most ``_TIMER_MS`` after the fault.
+    """
+    return next((start for start, stop in windows if start <= request.began <= stop), None)
 
 
 def _silent(group: Group) -> Iterator[Operation]:

@@ -63,16 +63,12 @@ class LeaveGroup(GroupOperationView, frozen=True, kw_only=True):
     """A member leaves its group. One with an instance id and without a member id is taken out by an administrator."""
 
 
-class GroupPartitionView(PartitionView, frozen=True, kw_only=True):
+class GroupPartitionView(GroupOperationView, frozen=True, kw_only=True):
     """An operation of a member on the committed offset of one partition."""
 
-    op: int
-    f: Word
-    group: Word
-    member: Word | None = None
-    generation: int | None = None
-    instance: Word | None = None
-    """The instance id of a static member; unset for a dynamic one."""
+    topic: Word
+    partition: int
+    topic_id: Word | None = None
 
 
 @invokes("commit-offset")

@@ -34,8 +34,10 @@ from nemesis.mutants.diverging_fetch_counted import MUTANT as DIVERGING_FETCH_CO
 from nemesis.mutants.empty_epoch_kept import MUTANT as EMPTY_EPOCH_KEPT
 from nemesis.mutants.end_answered_early import MUTANT as END_ANSWERED_EARLY
 from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
+from nemesis.mutants.fenced_instance_commits import MUTANT as FENCED_INSTANCE_COMMITS
 from nemesis.mutants.fetcher_gives_up import MUTANT as FETCHER_GIVES_UP
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
+from nemesis.mutants.first_loaded_offset_kept import MUTANT as FIRST_LOADED_OFFSET_KEPT
 from nemesis.mutants.first_lost_replica_alone import MUTANT as FIRST_LOST_REPLICA_ALONE
 from nemesis.mutants.follower_credited_early import MUTANT as FOLLOWER_CREDITED_EARLY
 from nemesis.mutants.follower_hw_at_its_end import MUTANT as FOLLOWER_HW_AT_ITS_END
@@ -103,6 +105,7 @@ from nemesis.mutants.settings_read_once import MUTANT as SETTINGS_READ_ONCE
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
 from nemesis.mutants.unclean_election_unasked import MUTANT as UNCLEAN_ELECTION_UNASKED
 from nemesis.mutants.unfenced_controller_writes import MUTANT as UNFENCED_CONTROLLER_WRITES
+from nemesis.mutants.waiting_joins_left import MUTANT as WAITING_JOINS_LEFT
 from nemesis.registry import Registry, by_name
 
 __all__ = ["MUTANTS", "Mutant", "MutantError"]
@@ -200,6 +203,9 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             COMMITS_ACKNOWLEDGED_EARLY,
             LOADED_OFFSETS_MIXED,
             SESSION_EXPIRY_IGNORED,
+            WAITING_JOINS_LEFT,
+            FIRST_LOADED_OFFSET_KEPT,
+            FENCED_INSTANCE_COMMITS,
         )
     ),
 )

@@ -10,6 +10,7 @@ from nemesis.checkers.breaks.groups import joined, loaded, request
 from nemesis.checkers.breaks.late_recovery import fault, measured
 from nemesis.checkers.breaks.rebalances import (
     ALONE,
+    RETURNED,
     SILENT,
     UNANSWERED,
     configured,
@@ -110,6 +111,23 @@ def test_a_static_member_may_be_taken_over() -> None:
 def test_a_broker_that_was_paused_has_its_timers_late() -> None:
     assert not judged(SILENT, fault(2, 450)).findings
     assert judged(SILENT, fault(2, 300)).findings
+
+
+def test_a_member_that_was_silent_for_its_session_is_refused() -> None:
+    (finding,) = judged(RETURNED).findings
+    assert finding.sentence == (
+        "Broker 1 did not end the session of member-a, which was silent, within 500 ms in g, with no fault in force."
+    )
+    refused = request(600, "heartbeat", 1, 1, kind="fail", error="UNKNOWN_MEMBER_ID")
+    assert not judged(RETURNED[:3], refused).findings
+    assert not judged(RETURNED[:3], request(500, "heartbeat", 1, 1)).findings
+
+
+def test_a_member_that_was_not_silent_comes_back() -> None:
+    unknown = request(300, "heartbeat", 1, 1, **UNANSWERED)
+    for sign in (unknown, request(300, "heartbeat", 1, 1), loaded(300, 1), fault(2, 450)):
+        assert not judged(RETURNED, sign).findings
+    assert judged(RETURNED, request(300, "fetch-offset", 1, 1)).findings
 
 
 def test_a_member_alone_has_its_assignment_in_time() -> None:
