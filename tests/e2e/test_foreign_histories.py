@@ -91,7 +91,8 @@ def test_it_can_be_judged_again_when_the_file_is_gone(
     again = json.loads(capsys.readouterr().out)
     assert code == INVALID
     assert again["outcome"]["results"] == first["outcome"]["results"]
-    assert call(["check", first["run"], "--engine", "inline", "--checkers", "dirty-read"]) == VALID
+    judged_again = ["check", first["run"], "--engine", "inline", "--checkers", "dirty-read", "-v"]
+    assert call(judged_again) == VALID
     printed = capsys.readouterr()
     assert "dirty-read" in printed.out
     assert "other properties are kept" in printed.err

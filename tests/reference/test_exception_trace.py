@@ -76,7 +76,7 @@ def traced(scene: Callable[[], Any], *, is_own: bool = True) -> list[str]:
 
 def test_a_scheduled_job_that_fails_is_traced_with_the_function_that_failed() -> None:
     assert traced(_scheduled_job_fails) == [
-        "KeyError: 7 in kafka_scheduler: _run_once",
+        "KeyError: 7 in kafka_scheduler: _attempt",
     ]
 
 

@@ -137,7 +137,7 @@ def test_a_redrawn_fault_fits_into_what_is_left() -> None:
         ("- 3", "entry 1 is no mapping"),
         ("- {at_s: -1, fault: kill}", "entry 1 has at_s -1"),
         ("- {at_s: .nan, fault: kill}", "entry 1 has at_s nan"),
-        ("- {at_s: 1, fault: earthquake}", "unknown fault 'earthquake': allowed are partition"),
+        ("- {at_s: 1, fault: earthquake}", "unknown fault 'earthquake': allowed are add-broker, "),
         ("- {at_s: 1, fault: kill, duration_s: -5}", "duration_s"),
         ("- {at_s: 1, fault: kill, depth: 2}", "depth"),
         ("- {at_s: 1, fault: partition, shape: star}", "star"),

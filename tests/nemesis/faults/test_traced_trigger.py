@@ -60,7 +60,7 @@ def test_a_kind_is_recognised_by_its_name() -> None:
     [
         (
             "isr-joins of t-0",
-            "unknown kind of trigger 'isr-joins': allowed are isr-join, isr-leave, ",
+            "unknown kind of trigger 'isr-joins' \\(did you mean 'isr-join'\\?\\): allowed are alter-partition-",
         ),
         ("isr-join of t", "unknown trigger 'isr-join of t': expected KIND, "),
         ("send", "unknown kind of trigger 'send'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from contextlib import suppress
+from datetime import timedelta
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -303,6 +304,23 @@ async def ask_what_clients_of_ours_do_not(codec: ComparingCodec, port: int) -> N
             ),
             broker_id=BROKERS[0],
             broker_epoch=0,
+        ),
+        build(
+            load_request_schema(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0),
+            group_id="g",
+            member_id="",
+            member_epoch=0,
+            instance_id=None,
+            rack_id=None,
+            rebalance_timeout=timedelta(seconds=5),
+            subscribed_topic_names=(TOPIC,),
+            server_assignor=None,
+            topic_partitions=(),
+        ),
+        build(
+            load_request_schema(ApiKey.CONSUMER_GROUP_DESCRIBE, 0),
+            group_ids=("g",),
+            include_authorized_operations=False,
         ),
         *about_settings_of_all_brokers(),
     ):
