@@ -45,7 +45,7 @@ SILENT: Final = [
 RETURNED: Final = [
     loaded(0, 1),
     *request(1, "heartbeat", 1, 1, taking=0),
-    *request(600, "heartbeat", 1, 1, taking=0),
+    *request(600, "heartbeat", 1, 1, taking=2),
 ]
 """Member a falls silent, and comes back as if its session had not ended."""
 ALONE: Final = [
