@@ -110,7 +110,9 @@ def test_a_build_that_fails_is_one_sentence_and_leaves_nothing(
     before, said = ours(client), list[str]()
     with pytest.raises(MissingRequirement) as caught:
         image.ensure_image(client, progress=said.append)
-    assert len(said) == 1
+    assert said[0] == "building the image of the cluster's nodes"
+    assert all(line.startswith("image of the nodes: step ") for line in said[1:])
+    assert said[1].startswith("image of the nodes: step 1 of ")
     sentence = str(caught.value)
     assert sentence.startswith("the image of the cluster's nodes cannot be built: ")
     assert "SyntaxError" in sentence
