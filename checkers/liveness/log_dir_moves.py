@@ -16,9 +16,9 @@ in force and the process has taken a role of the replica since it started. A bro
 that it has on disk. A log that was truncated since may have been copied again.
 
 What a correct cluster does and is not convicted for: a request whose outcome is not known, after the one that was
-answered; a replica that was stopped or deleted since; a broker of which any log directory has failed in that process
-life or later, or which has lost its power or the end of a log since; a topic that was created again. What the machine
-may explain is ``unknown``.
+answered; a replica that was stopped or deleted since; a request whose client did not know the topic's id; a broker of
+which any log directory has failed in that process life or later, or which has lost its power or the end of a log since;
+a topic that was created again. What the machine may explain is ``unknown``.
 
 Limits: what is copied is judged by ``log-matching`` and ``final-logs``. Where the quota is low, and replicas move all
 the time, as in simulations of ``log-dirs``, the bound of (b) is longer than most runs.
@@ -122,7 +122,17 @@ def _replicas(
             outcomes[event.process, event.op] = (row, event)
         elif event.kind in _OF_REPLICAS and event.topic is not None:
             replicas[key].events.append((row, event))
+    _share_requests_without_id(replicas)
     return replicas, outcomes
+
+
+def _share_requests_without_id(replicas: Mapping[Key, Replica]) -> None:
+    """Requests name the topic, and a client may not know its id: they count for each topic of the name."""
+    for (node, topic, topic_id, partition), replica in replicas.items():
+        nameless = replicas.get((node, topic, None, partition))
+        if topic_id is not None and nameless is not None:
+            requests = [*replica.requests, *nameless.requests]
+            replica.requests = sorted(requests, key=lambda item: (item[1].time, item[1].seq))
 
 
 def _uninvited(replica: Replica) -> Iterator[Finding]:
@@ -190,9 +200,16 @@ def _served_ns(replica: Replica, since: int, run: left_logs.Run, rows: Rows) -> 
 
 
 def _last_answer(replica: Replica, outcomes: Outcomes) -> Row | None:
-    """Return the answer to the last request, leaving out those that failed; None if its outcome is not known."""
+    """Return the answer to the last request, leaving out those that failed.
+
+    None if its outcome is not known, or if it may have been meant for another topic of the name.
+    """
     answers: list[Row | None] = []
+    topic_ids = {event.topic_id for _, event in replica.events}
     for _, request in replica.requests:
+        if request.topic_id is None and topic_ids != {None}:
+            answers.append(None)
+            continue
         answer = outcomes.get((request.process, request.op))
         if answer is None or answer[1].kind != Kind.FAIL:
             answers.append(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from nemesis.checkers.breaks.events import TP, broker, history, loaded, started
@@ -30,6 +31,16 @@ def test_a_replica_that_nothing_asked_to_move() -> None:
     assert finding.sentence == (
         "Broker 1 moved its replica of t-0 to c, which no request had named."
     )
+
+
+def test_a_request_whose_client_did_not_know_the_topics_id_names_the_directory() -> None:
+    """Scenario log-dirs, seed 7108: AlterReplicaLogDirs names the topic."""
+    nameless = [msgspec.structs.replace(event, topic_id=None) for event in request(2, "b")]
+    named = {**TP, "topic_id": "A"}
+    known = broker(3, 1, "log-dir-changed", log_dir="b", **named)
+    assert not judged(*BEGUN, nameless, known).findings
+    assert judged(*BEGUN, nameless, msgspec.structs.replace(known, log_dir="c")).findings
+    assert not judged(*BEGUN, nameless, *ended(9), *stored()).findings
 
 
 def test_a_move_that_does_not_end() -> None:
