@@ -17,7 +17,7 @@ that it has on disk. A log that was truncated since may have been copied again.
 
 What a correct cluster does and is not convicted for: a request whose outcome is not known, after the one that was
 answered; a replica that was stopped or deleted since; a request whose client did not know the topic's id; a broker of
-which any log directory has failed in that process life or later, or which has lost its power or the end of a log since;
+which any log directory has failed in that incarnation or later, or which has lost its power or the end of a log since;
 a topic that was created again. What the machine may explain is ``unknown``.
 
 Limits: what is copied is judged by ``log-matching`` and ``final-logs``. Where the quota is low, and replicas move all

@@ -63,7 +63,7 @@ SELECTORS: Final[Mapping[RequestKind, str]] = MappingProxyType(
 """Whom drawn faults strike: the receiver of control and Produce requests, the sender of the others."""
 ELECTIONS: Final = 3
 ELECTION_INTERVAL_S: Final = 1.2
-EFFECT_TIMEOUT_S: Final = 12.0
+EFFECT_TIMEOUT_S: Final = 6.0
 POLL_INTERVAL_S: Final = 0.1
 MAX_LATE_MS: Final = 10_000
 

@@ -33,7 +33,7 @@ def test_a_broker_that_sends_to_itself_goes_on_until_another_one_is_the_controll
     async def test(context: FaultContext) -> None:
         await create_topic(context)
         pause = await struck(Pause(selector="broker-3"), context)
-        asyncio.get_running_loop().call_later(6.0, asyncio.ensure_future, healed(pause, context))
+        asyncio.get_running_loop().call_later(4.0, asyncio.ensure_future, healed(pause, context))
         fault = StrayRequests(
             requests="alter-partition", fate="copied", selector="broker-1", late_ms=1_500
         )
