@@ -368,6 +368,9 @@ def test_kafkas_consumers_share_the_partitions(
     def consumed() -> int:
         return sum(event["count"] for event in verified("records_consumed"))
 
+    def printed() -> int:
+        return sum(map(str.isdecimal, values.read_text().splitlines()))
+
     verifiable = ["org.apache.kafka.tools.VerifiableConsumer", *group, "--group-id", topic]
     console = ["org.apache.kafka.tools.consumer.ConsoleConsumer", *group, "--group", topic]
     with running_tool(*verifiable, "--reset-policy", "earliest", output=events):
@@ -377,9 +380,8 @@ def test_kafkas_consumers_share_the_partitions(
             until(lambda: assigned() == PARTITIONS // 2)
             produce(cluster, topic, range(PARTITIONS))
             until(lambda: consumed() == RECORDS + PARTITIONS // 2)
+            until(lambda: printed() == PARTITIONS // 2)
         until(lambda: assigned() == PARTITIONS)
-        printed = [line for line in values.read_text().splitlines() if line.isdecimal()]
-        assert len(printed) == PARTITIONS // 2
     assert verified("shutdown_complete")
     assert all(event["success"] for event in verified("offsets_committed"))
     with confluent(cluster, topic, topic) as consumer:
