@@ -19,5 +19,5 @@ def test_a_bug_can_be_planted(path: Path) -> None:
         pass
 
 
-def test_there_are_twelve() -> None:
-    assert len(FILES) == 12
+def test_there_are_two_counts_of_twelve() -> None:
+    assert len(FILES) == 24
