@@ -34,7 +34,7 @@ from benchmarks.figures import Figure
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
 from nemesis.workloads.kafka.errors import KafkaError
-from nemesis.workloads.kafka.group_requests import commit_error
+from nemesis.workloads.kafka.group_offset_requests import Committed, commit_errors
 
 NAME: Final = "groups"
 TARGETS: Final = ("reference", "kafka")
@@ -255,7 +255,7 @@ async def _loading(client: KafkaAdmin, node: int) -> float:
         while True:
             group.node = node
             with suppress(KafkaError):
-                committed = await group.fetch((TOPIC, 0), TIMEOUT_S)
+                committed = await _committed(group)
                 if committed.offset < 0:
                     raise RuntimeError("the coordinator has lost the offsets")
                 return time.perf_counter() - started
@@ -287,7 +287,7 @@ async def _coordinating(running: Cluster) -> int:
                 with suppress(KafkaError):
                     await group.find(TIMEOUT_S)
                     node = group.node
-                    await group.fetch((TOPIC, 0), TIMEOUT_S)
+                    await _committed(group)
                     return node or 0
                 await asyncio.sleep(POLL_S)
     finally:
@@ -310,6 +310,14 @@ async def _shared_out(
             client.close()
 
     await asyncio.gather(*(work(f"client-{index}") for index in range(CONNECTIONS)))
+
+
+async def _committed(group: ConsumerCoordinator) -> Committed:
+    """Return what is committed for the first partition. Raises KafkaError."""
+    outcome = (await group.fetch([(TOPIC, 0)], TIMEOUT_S))[TOPIC, 0]
+    if isinstance(outcome, KafkaError):
+        raise outcome
+    return outcome
 
 
 def _commits(
@@ -342,8 +350,9 @@ async def _commit(
 ) -> None:
     """Raises RuntimeError unless it is acknowledged."""
     response = await client.request(node, commits, TIMEOUT_S)
-    if commit_error(response) is not ErrorCode.none:
-        raise RuntimeError(f"a commit was not acknowledged: {commit_error(response).name}")
+    for error in commit_errors(response).values():
+        if error is not ErrorCode.none:
+            raise RuntimeError(f"a commit was not acknowledged: {error.name}")
 
 
 # Results

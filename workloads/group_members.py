@@ -12,7 +12,7 @@ a partition again goes on at the committed offset, which may be behind what it h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 from random import Random  # noqa: TID251 - the type only
@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
 from nemesis.workloads.clients import find_leader
+from nemesis.workloads.group_offsets import GroupOffsets
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.consumer_coordinator import (
     NO_GENERATION,
@@ -28,15 +29,15 @@ from nemesis.workloads.kafka.consumer_coordinator import (
     ConsumerCoordinator,
 )
 from nemesis.workloads.kafka.errors import KafkaError
-from nemesis.workloads.kafka.group_requests import NO_OFFSET, Committed
+from nemesis.workloads.kafka.group_offset_requests import NO_OFFSET, Committed
 from nemesis.workloads.operations import Operation, OperationLog
 from nemesis.workloads.partitions import TopicPartition, partition_columns
 from nemesis.workloads.reads import Reads
 
 READ_BACK_SHARE: Final = 0.1
 """Of the steps of a member that owns partitions: it reads the committed offset of one of the group's partitions."""
-NO_COMMIT: Final = -1
-"""The number of the commit where nothing is committed."""
+ALL_AT_ONCE_SHARE: Final = 0.6
+"""Of the times that a member commits, or looks where its partitions were left off: it names all in one request."""
 REBALANCE, LOST, LEFT = "rebalance", "lost", "left"
 """Why partitions are given up."""
 
@@ -89,6 +90,15 @@ class GroupMember:
         """As which member the partitions are owned."""
         self._next_heartbeat = self._next_commit = self._next_metadata = 0.0
         self._turn = 0
+        self._offsets = GroupOffsets(
+            client,
+            coordinator,
+            recorder=recorder,
+            operations=settings.operations,
+            commit_numbers=settings.commit_numbers,
+            columns=self._columns,
+            timeout_s=settings.timeout_s,
+        )
 
     async def step(self) -> None:
         """Do the next thing that is to be done, one request or a few."""
@@ -103,7 +113,7 @@ class GroupMember:
             await self._heartbeat()
         elif self._now() >= self._next_metadata:
             await self._refresh_metadata()
-        elif (missing := self._without_position()) is not None:
+        elif missing := [tp for tp in self._owned if tp not in self._positions]:
             await self._start_at_committed(missing)
         elif self._owned:
             await self._consume()
@@ -142,31 +152,13 @@ class GroupMember:
         self._committed.clear()
         await self._commit_positions()
 
-    async def read_back(self, tp: TopicPartition) -> Committed | None:
-        """Read the committed offset of a partition; return None after an error."""
-        committed: Committed | None = None
-        columns = partition_columns(self._client, tp) | self._columns("fetch-offset")
-        with self._settings.operations.operation(self._recorder, columns) as operation:
-            committed = await self.coordinator.fetch(tp, self._settings.timeout_s)
-            operation.ok(
-                offset=committed.offset,
-                leader_epoch=committed.leader_epoch,
-                value=_number(committed.text),
-            )
-        return committed if operation.succeeded else None
+    async def read_back(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, Committed]:
+        """Read the committed offsets of partitions in one request; leave out the partitions that fail."""
+        return await self._offsets.read(tps)
 
     async def commit(self, tp: TopicPartition, position: int) -> bool:
         """Commit a position; return whether it was acknowledged."""
-        number = next(self._settings.commit_numbers)
-        metadata = self._client.metadata.topics.get(tp[0])
-        known = None if metadata is None else metadata.partitions.get(tp[1])
-        committed = Committed(position, -1 if known is None else known.leader_epoch, str(number))
-        columns = partition_columns(self._client, tp) | self._columns("commit-offset")
-        columns |= {"offset": position, "leader_epoch": committed.leader_epoch, "value": number}
-        with self._settings.operations.operation(self._recorder, columns) as operation:
-            await self.coordinator.commit(tp, committed, self._settings.timeout_s)
-            operation.ok()
-        return operation.succeeded
+        return bool(await self._offsets.commit({tp: position}))
 
     # Rebalances
 
@@ -266,13 +258,13 @@ class GroupMember:
         if await self._client.refresh_metadata() and self.coordinator.has_to_assign_again:
             self.coordinator.rejoin()
 
-    def _without_position(self) -> TopicPartition | None:
-        return next((tp for tp in self._owned if tp not in self._positions), None)
+    async def _start_at_committed(self, tps: list[TopicPartition]) -> None:
+        """Go on where the group has left off; at the start of a partition if nothing is committed.
 
-    async def _start_at_committed(self, tp: TopicPartition) -> None:
-        """Go on where the group has left off; at the start of the partition if nothing is committed."""
-        committed = await self.read_back(tp)
-        if committed is not None and tp in self._owned:
+        One request names all partitions, or the first of them only.
+        """
+        named = tps if self._rng.random() < ALL_AT_ONCE_SHARE else tps[:1]
+        for tp, committed in (await self.read_back(named)).items():
             start = 0 if committed.offset == NO_OFFSET else committed.offset
             self._positions[tp] = self._committed[tp] = start
 
@@ -285,7 +277,7 @@ class GroupMember:
             await self._commit_positions()
         known = self._settings.partitions()
         if reads_back and known and self.coordinator.node is not None:
-            await self.read_back(known[int(which * len(known))])
+            await self.read_back([known[int(which * len(known))]])
 
     async def _poll_next(self) -> None:
         """Poll the next of the partitions with a position."""
@@ -310,15 +302,28 @@ class GroupMember:
             self._positions[tp] = polled.position_after(position)
 
     async def _commit_positions(self) -> None:
-        """Commit each position that the group does not have yet, until a commit fails."""
+        """Commit each position that the group does not have yet: all in one request, or until a commit fails."""
         if self.coordinator.generation == NO_GENERATION:
             return
-        for tp, position in list(self._positions.items()):
-            if self._committed.get(tp) == position or self.coordinator.node is None:
-                continue
-            if not await self.commit(tp, position):
+        positions = {
+            tp: position
+            for tp, position in self._positions.items()
+            if self._committed.get(tp) != position
+        }
+        if self._rng.random() < ALL_AT_ONCE_SHARE:
+            await self._commit(positions)
+            return
+        for tp, position in positions.items():
+            if not await self._commit({tp: position}):
                 return
-            self._committed[tp] = position
+
+    async def _commit(self, positions: dict[TopicPartition, int]) -> bool:
+        """Commit positions in one request; return whether all were acknowledged."""
+        if not positions or self.coordinator.node is None:
+            return False
+        acknowledged = await self._offsets.commit(positions)
+        self._committed |= {tp: positions[tp] for tp in acknowledged}
+        return len(acknowledged) == len(positions)
 
     def _operation(self, f: str) -> Operation:
         return self._settings.operations.operation(self._recorder, self._columns(f))
@@ -339,7 +344,3 @@ class GroupMember:
     @staticmethod
     def _now() -> float:
         return asyncio.get_running_loop().time()
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else NO_COMMIT

@@ -167,9 +167,7 @@ class Groups(ProduceConsume):
         try:
             async with asyncio.timeout_at(deadline):
                 await self._commit_once(member)
-                for tp in self._subscribed():
-                    while await member.read_back(tp) is None:
-                        await self._assigned(member)
+                await self._read_all(member)
                 await member.leave()
         except TimeoutError:
             pass  # what was not read is not judged
@@ -181,9 +179,18 @@ class Groups(ProduceConsume):
         tp = self._subscribed()[0]
         while True:
             await self._assigned(member)
-            known = await member.read_back(tp)
+            known = (await member.read_back([tp])).get(tp)
             if known is not None and await member.commit(tp, max(0, known.offset)):
                 return
+
+    async def _read_all(self, member: GroupMember) -> None:
+        """Read what is committed for all partitions, in one request, and again for those that have failed."""
+        unread = self._subscribed()
+        while unread:
+            known = await member.read_back(unread)
+            unread = [tp for tp in unread if tp not in known]
+            if unread:
+                await self._assigned(member)
 
     async def _assigned(self, member: GroupMember) -> None:
         """Take steps until the member has its assignment, at least one."""

@@ -3,6 +3,9 @@
 Writer: the harness, for the members of the workload ``groups`` (processes ``member-3``, ``final-group-0``). Operations
 have the columns that ``clients`` describes. ``node`` is the broker that the member holds for the coordinator: it is the
 broker that answers.
+
+A request about committed offsets may name several partitions. Each is an operation of its own, with its own outcome.
+Their process has all of them under way at once: they begin before the request is sent and end when it is answered.
 """
 
 from __future__ import annotations

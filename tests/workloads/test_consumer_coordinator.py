@@ -28,7 +28,7 @@ from nemesis.workloads.kafka.cluster_metadata import (
 )
 from nemesis.workloads.kafka.consumer_coordinator import NO_MEMBER, ConsumerCoordinator
 from nemesis.workloads.kafka.errors import BrokerError
-from nemesis.workloads.kafka.group_requests import Committed
+from nemesis.workloads.kafka.group_offset_requests import Committed
 from tests.reference.cluster.hosting import TP
 from tests.reference.coordinator.group_node import GROUP, GroupNode, on_group_node
 from tests.reference.server.answers import answered
@@ -95,11 +95,31 @@ def test_a_member_joins_commits_and_leaves(tmp_path: Path) -> None:
         assert await assigned(coordinator) == [(TP.topic, TP.partition)]
         assert (coordinator.generation, coordinator.is_assigned) == (1, True)
         await coordinator.heartbeat(TIMEOUT_S)
-        assert (await coordinator.fetch(TP, TIMEOUT_S)).offset == -1
-        await coordinator.commit(TP, Committed(7, 3, "text"), TIMEOUT_S)
-        assert await coordinator.fetch(TP, TIMEOUT_S) == Committed(7, 3, "text")
+        assert await coordinator.fetch([TP], TIMEOUT_S) == {TP: Committed(-1, -1, "")}
+        committed = {(TP.topic, TP.partition): Committed(7, 3, "text")}
+        assert await coordinator.commit(committed, TIMEOUT_S) == {TP: None}
+        assert await coordinator.fetch([TP], TIMEOUT_S) == committed
         await coordinator.leave(TIMEOUT_S)
         assert (coordinator.member_id, coordinator.is_assigned) == (NO_MEMBER, False)
+
+    on_group_node(tmp_path, scenario)
+
+
+def test_each_partition_of_a_request_has_an_outcome_of_its_own(tmp_path: Path) -> None:
+    async def scenario(node: GroupNode) -> None:
+        await node.lead()
+        coordinator = member(Client(node))
+        await assigned(coordinator)
+        absent = ("absent", 0)
+        commits = {absent: Committed(5, 3, "no"), TP: Committed(7, 3, "text")}
+        outcomes = await coordinator.commit(commits, TIMEOUT_S)
+        assert outcomes.keys() == commits.keys()
+        assert outcomes[TP] is None
+        assert (failure := outcomes[absent]) is not None
+        assert failure.name == "UNKNOWN_TOPIC_OR_PARTITION"
+        assert coordinator.is_assigned, "the error is not about the membership"
+        fetched = await coordinator.fetch([TP, absent], TIMEOUT_S)
+        assert fetched == {TP: Committed(7, 3, "text"), absent: Committed(-1, -1, "")}
 
     on_group_node(tmp_path, scenario)
 
@@ -119,10 +139,10 @@ def test_a_member_that_is_unknown_loses_its_membership_and_a_former_broker_its_p
         coordinator.node = BROKER
         await node.lead(2)
         coordinator.member_id = "another"
-        with pytest.raises(BrokerError) as raised:
-            await coordinator.commit(TP, Committed(7, 3, ""), TIMEOUT_S)
-        assert raised.value.definite
-        assert raised.value.name == ErrorCode.unknown_member_id.name.upper()
+        failure = (await coordinator.commit({TP: Committed(7, 3, "")}, TIMEOUT_S))[TP]
+        assert failure is not None
+        assert failure.definite
+        assert failure.name == ErrorCode.unknown_member_id.name.upper()
         assert (coordinator.member_id, coordinator.is_assigned) == (NO_MEMBER, False)
 
     on_group_node(tmp_path, scenario)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
+import pytest
+
 from nemesis.checkers.framework.model import Verdict
 from nemesis.faults import plan as plans
 from nemesis.history.events import Event, Kind
@@ -85,6 +87,27 @@ def test_each_commit_has_a_number_of_its_own_and_the_end_is_read() -> None:
     assert {"final-group-0", "final-group-1"} <= readers
 
 
+@pytest.mark.parametrize("f", ["commit-offset", "fetch-offset"])
+def test_a_request_names_several_partitions_or_one_and_each_is_an_operation(f: str) -> None:
+    """Members never send a second request before the first is answered: more operations are of one request."""
+    begun: dict[str, list[Event]] = {}
+    sizes: Counter[int] = Counter()
+    for event in run().simulated.events:
+        if event.f != f:
+            continue
+        under_way = begun.setdefault(event.process, [])
+        if event.kind == Kind.INVOKE:
+            under_way.append(event)
+            continue
+        if under_way:
+            partitions = {(asked.topic, asked.partition) for asked in under_way}
+            assert len(partitions) == len(under_way)
+            sizes[len(under_way)] += 1
+            under_way.clear()
+    assert sizes[1] > 10
+    assert sum(times for size, times in sizes.items() if size > 1) > 10
+
+
 def test_static_members_come_back_under_their_instance_id() -> None:
     joined = [event for event in of_group("join-group") if event.instance is not None]
     members = {(event.instance, event.member) for event in joined}
@@ -151,7 +174,8 @@ def test_members_change_their_topics_and_are_assigned_nothing_else() -> None:
 
 def test_a_topic_that_is_created_later_is_assigned() -> None:
     """The leader of the group joins again when its metadata names the partition."""
-    created = next(event for event in of_group("create-topic") if event.topic == "later-0")
+    asked = of_group("create-topic", Kind.INVOKE)
+    created = next(event for event in asked if event.topic == "later-0")
     assigned = [event for event in run().simulated.events if event.kind == Kind.ASSIGNED]
     later = [event for event in assigned if event.topic == "later-0"]
     assert {event.group for event in later} == {"group-0", "group-1"}

@@ -6,8 +6,9 @@
 * ``quorum``        which KRaft controller is active, and what is being reassigned
 * ``replica_offsets``   where the logs of single replicas start and end, and their high watermarks
 * ``idempotent_producer``   IdempotentProducer: sends a batch again until its fate is known
-* ``consumer_coordinator``  ConsumerCoordinator: one member of a group; ``group_requests`` its requests,
-  ``consumer_protocol`` what members tell each other, ``assignors`` who is to own which partition
+* ``consumer_coordinator``  ConsumerCoordinator: one member of a group; ``group_requests`` and
+  ``group_offset_requests`` its requests, ``consumer_protocol`` what members tell each other, ``assignors`` who is to
+  own which partition
 * ``cluster_metadata``      what one broker knew of the cluster
 * ``produces``      produce requests of several partitions, and their answers
 * ``fetches``       fetch requests of several partitions, and fetch sessions; ``poll_answers`` reads what they return

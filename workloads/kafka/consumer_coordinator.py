@@ -23,7 +23,7 @@ Source: ConsumerCoordinator and AbstractCoordinator of Kafka 3.9's clients.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
@@ -42,8 +42,17 @@ from nemesis.workloads.kafka.consumer_protocol import (
     subscribed_of,
     subscription,
 )
-from nemesis.workloads.kafka.errors import BrokerError, KafkaError
-from nemesis.workloads.kafka.group_requests import Committed, Membership, TopicPartition
+from nemesis.workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
+from nemesis.workloads.kafka.group_offset_requests import (
+    Committed,
+    TopicPartition,
+    commit_errors,
+    commit_request,
+    fetch_error,
+    fetch_request,
+    fetched_offsets,
+)
+from nemesis.workloads.kafka.group_requests import Membership
 
 NO_MEMBER: Final = ""
 NO_GENERATION: Final = -1
@@ -207,16 +216,31 @@ class ConsumerCoordinator:
         await self._answered(request, timeout_s, requests.leave_error)
         self._forget_membership()
 
-    async def commit(self, tp: TopicPartition, committed: Committed, timeout_s: float) -> None:
-        """Commit the offset of a partition."""
-        request = requests.commit_request(self._membership, tp, committed)
-        await self._answered(request, timeout_s, requests.commit_error)
+    async def commit(
+        self, commits: Mapping[TopicPartition, Committed], timeout_s: float
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """Commit the offsets of partitions in one request; return the failure of each, None if it was acknowledged."""
+        response = await self._exchange(commit_request(self._membership, commits), timeout_s)
+        errors = commit_errors(response)
+        return {tp: self._committed(errors.get(tp)) for tp in commits}
 
-    async def fetch(self, tp: TopicPartition, timeout_s: float) -> Committed:
-        """Return the offset that the group has committed for a partition."""
-        request = requests.fetch_request(self._group, tp)
-        response = await self._answered(request, timeout_s, requests.fetch_error)
-        return requests.committed_offset(response)
+    async def fetch(
+        self, tps: Iterable[TopicPartition], timeout_s: float
+    ) -> dict[TopicPartition, Committed | KafkaError]:
+        """Return the offset that the group has committed for each of the partitions, or why it is unknown."""
+        request = fetch_request(self._group, tps)
+        fetched = fetched_offsets(await self._answered(request, timeout_s, fetch_error))
+        return {tp: self._fetched(fetched.get(tp)) for tp in tps}
+
+    def _committed(self, error: ErrorCode | None) -> KafkaError | None:
+        if error is None:
+            return _unanswered()
+        return None if error is ErrorCode.none else self._failure(error)
+
+    def _fetched(self, outcome: Committed | ErrorCode | None) -> Committed | KafkaError:
+        if isinstance(outcome, Committed):
+            return outcome
+        return _unanswered() if outcome is None else self._failure(outcome)
 
     def _partition_counts(self) -> dict[str, int]:
         topics = self._client.metadata.topics
@@ -250,9 +274,12 @@ class ConsumerCoordinator:
             raise
 
     def _check(self, error: ErrorCode) -> None:
-        """Note what an error means for the membership, and raise it."""
-        if error is ErrorCode.none:
-            return
+        """Raise an error, if it is one."""
+        if error is not ErrorCode.none:
+            raise self._failure(error)
+
+    def _failure(self, error: ErrorCode) -> BrokerError:
+        """Note what an error means for the membership, and return it."""
         if error in _MOVED:
             self.node = None
         elif error in _LOST:
@@ -262,7 +289,7 @@ class ConsumerCoordinator:
             self._end_generation()
         elif error is ErrorCode.rebalance_in_progress:
             self.is_assigned = False
-        raise BrokerError(error, definite=error in _REFUSED)
+        return BrokerError(error, definite=error in _REFUSED)
 
     def _forget_membership(self) -> None:
         self.member_id = NO_MEMBER
@@ -273,3 +300,8 @@ class ConsumerCoordinator:
         self.generation, self.is_assigned = NO_GENERATION, False
         self._claimed, self._claimed_since = (), NO_GENERATION
         self._members = {}
+
+
+def _unanswered() -> ConnectionFailed:
+    """The failure of a partition that the response does not name."""
+    return ConnectionFailed("PARTITION_NOT_ANSWERED", definite=False)
