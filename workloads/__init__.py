@@ -8,7 +8,8 @@
 * ``topics``           the same, while topics are created, grown, deleted and created again
 * ``reassignment``     the same, while replicas are moved and leaders elected
 * ``groups``           the same, while consumers share the partitions in groups; ``group_processes``
-  are their processes, ``group_members`` is one member, ``group_offsets`` commits and reads offsets
+  are their processes, ``group_members`` is one member, ``group_offsets`` commits and reads
+  offsets, ``topic_growth`` adds partitions
 * ``operations``       records operations, and paces the processes that carry them out
 * ``kafka``            the Kafka client that workloads use: asyncio and kio, one attempt per operation
 

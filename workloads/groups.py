@@ -1,5 +1,6 @@
 """groups: consumers share the partitions of the topics in groups, while members come, go, crash and fall asleep.
 
+An administrator adds partitions to the topics, which the leaders of the groups notice, and the groups rebalance.
 Each member is a process that consumes for some seconds and then leaves its group, crashes, or pauses for longer than
 its session lasts and comes back as a zombie; some are static members (``group_processes``). Producers, plain consumers
 and everything else of ``produce-consume`` act beside the groups. ``group_members`` has what a member does.
@@ -29,6 +30,7 @@ from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
 from nemesis.workloads.partitions import TopicPartition
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
+from nemesis.workloads.topic_growth import grow_topics_again_and_again
 
 _Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
 
@@ -56,6 +58,10 @@ class GroupsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     """A member's pace."""
     consuming_ms: tuple[_Milliseconds, _Milliseconds] = (4_000, 14_000)
     """How long a member consumes before it leaves, crashes or pauses: at least and at most."""
+    growth_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
+    """How often an administrator adds a partition to a topic of the groups; 0: never."""
+    most_partitions: Annotated[int, Meta(ge=1, le=1000)] = 5
+    """No topic grows beyond it."""
 
 
 class Groups(ProduceConsume):
@@ -90,12 +96,32 @@ class Groups(ProduceConsume):
         super().start()
         for index in range(self._options.groups * self._options.members):
             self._spawn(f"member-{index}", self._process(index).run())
+        if self._options.growth_interval_ms:
+            self._spawn("topic-admin-0", self._grow_topics("topic-admin-0"))
 
     async def final_reads(self, timeout_s: float) -> None:
         """Read all partitions, and at the same time the committed offsets of each group."""
         deadline = asyncio.get_running_loop().time() + timeout_s
+        await self._learn_partitions(deadline)
         reads = (self._read_offsets(index, deadline) for index in range(self._options.groups))
-        await asyncio.gather(super().final_reads(timeout_s), *reads)
+        await asyncio.gather(self._final_reads.read_all(self._partitions.known, deadline), *reads)
+
+    @property
+    def _changes_topics(self) -> bool:
+        return bool(self._options.growth_interval_ms) or super()._changes_topics
+
+    # Administrators
+
+    async def _grow_topics(self, process: str) -> None:
+        await grow_topics_again_and_again(
+            self._admin_requests(process),
+            self._partitions,
+            self._topics,
+            most_partitions=self._options.most_partitions,
+            interval_ms=self._options.growth_interval_ms,
+            rng=self._clients.rng(),
+            permits=lambda step: self._context.permits(process, step),
+        )
 
     # Members
 

@@ -150,10 +150,14 @@ class ProduceConsume:
     async def final_reads(self, timeout_s: float) -> None:
         """Read all partitions, a few at a time; one that cannot be read to its end is recorded with the error."""
         deadline = asyncio.get_running_loop().time() + timeout_s
+        await self._learn_partitions(deadline)
+        await self._final_reads.read_all(self._partitions.known, deadline)
+
+    async def _learn_partitions(self, deadline: float) -> None:
+        """Know the partitions that exist, after all that administrators have asked for."""
         if self._changes_topics:
             await asyncio.sleep(SETTLE_S)
         self._update_partitions(await self._final_reads.existing_topics(deadline))
-        await self._final_reads.read_all(self._partitions.known, deadline)
 
     async def _delete_records(self, process: str) -> None:
         await delete_records_again_and_again(
@@ -193,7 +197,7 @@ class ProduceConsume:
 
     @property
     def _changes_topics(self) -> bool:
-        """Whether topics are deleted while clients use them."""
+        """Whether topics are deleted or get partitions while clients use them."""
         return self._options.administration_clients > 0
 
     def _update_partitions(self, client: KafkaClient) -> None:

@@ -72,7 +72,7 @@ def test_zombies_are_refused() -> None:
 def test_a_partition_is_read_from_where_the_group_has_left_off() -> None:
     eager = {event.process for event in of_group("join-group") if event.assignor == "range"}
     polls = [event for event in of_group("poll") if event.process.split(".")[0] in eager]
-    committed = {event.offset for event in of_group("commit-offset")}
+    committed = {event.offset for event in of_group("commit-offset", Kind.INVOKE)}
     first: dict[tuple[str, str | None, int | None], int | None] = {}
     for event in polls:
         first.setdefault((event.process, event.topic, event.partition), event.offset)
@@ -180,6 +180,21 @@ def test_a_topic_that_is_created_later_is_assigned() -> None:
     later = [event for event in assigned if event.topic == "later-0"]
     assert {event.group for event in later} == {"group-0", "group-1"}
     assert min(event.time for event in later) > created.time
+
+
+def test_a_partition_that_is_added_is_assigned_written_and_read_at_the_end() -> None:
+    events = run().simulated.events
+    grown = {(e.topic, (e.partition_count or 0) - 1): e for e in of_group("create-partitions")}
+    assert len(grown) > 2
+    used = 0
+    for tp, growth in grown.items():
+        later = [e for e in events if (e.topic, e.partition) == tp and e.time > growth.time]
+        assert Kind.FINAL_READ in {event.kind for event in later}
+        finally_read = {e.process for e in later if (e.f, e.kind) == ("fetch-offset", Kind.OK)}
+        assert finally_read >= {"final-group-0", "final-group-1"}
+        functions = {event.f for event in later if event.kind == Kind.OK}
+        used += functions >= {"send", "poll", "commit-offset"}
+    assert used > 1
 
 
 def test_a_fault_strikes_the_coordinator() -> None:
