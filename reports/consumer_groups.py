@@ -1,4 +1,4 @@
-"""Consumer groups over time: generations, rebalances, and which member owned each partition.
+"""Consumer groups over time: assignors, generations, rebalances, and which member owned each partition.
 
 All of it comes from what the members recorded, so that it is the same for every target. Shares are positions on the
 time axis of the whole run, from 0 to ``WIDTH``; ``templates/consumer_groups.html`` draws them.
@@ -88,7 +88,7 @@ def groups_panel(info: RunInfo, history: History, run: RunSeries) -> GroupsPanel
     """Return what the report shows of groups; None of a run without them. Raises HistoryError."""
     if info.config.get("workload", {}).get("name") not in WORKLOADS:
         return None
-    rows = Segment.starting_at(history.table((*ALWAYS, *COLUMNS)), 0)
+    rows = Segment.starting_at(history.table((*ALWAYS, *COLUMNS, "assignor")), 0)
     known = groups(rows.only(_KINDS).events())
     axis = _Axis(run.origin_ns, run.duration_s)
     joined = {name: group for name, group in known.items() if group.ok(JOIN)}
@@ -146,7 +146,8 @@ def _group(name: str, group: Group, axis: _Axis, shades: dict[str, int]) -> Grou
         _lane(partition, (_owned(item, axis, shades, births) for item in owners[partition]))
         for partition in sorted(busiest)
     ]
-    return GroupPanel(name, _summary(rebalances), tuple(lanes), len(owners) - len(busiest))
+    summary = "; ".join([*_assignors(group), _summary(rebalances)])
+    return GroupPanel(name, summary, tuple(lanes), len(owners) - len(busiest))
 
 
 def _lane(name: str, bars: Iterable[Bar]) -> Lane:
@@ -209,6 +210,13 @@ def _generations(rebalances: list[_Rebalance], axis: _Axis) -> Iterable[Bar]:
         brokers = ", ".join(f"broker-{node}" for node in item.coordinators)
         label = f"{item.label}, coordinator {brokers}"
         yield axis.bar(item.stop_ns, stop_ns, label, number % 2)
+
+
+def _assignors(group: Group) -> list[str]:
+    """Return which assignors the members have agreed on, in a list of one text; nothing if no answer names any."""
+    agreed = dict.fromkeys(join.event.assignor for join in group.ok(JOIN))
+    names = [name for name in agreed if name is not None]
+    return [f"assignor {', then '.join(names)}"] if names else []
 
 
 def _summary(rebalances: list[_Rebalance]) -> str:

@@ -10,12 +10,13 @@ import pytest
 from nemesis.checkers import select
 from nemesis.checkers.breaks.groups import joined, owned, request
 from nemesis.checkers.checking import check
+from nemesis.checkers.groups.group_operations import groups
 from nemesis.history.events import Event
 from nemesis.history.ingest import ingest
 from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory
 from nemesis.reports import series, write
-from nemesis.reports.consumer_groups import SHORTEST, GroupsPanel, groups_panel
+from nemesis.reports.consumer_groups import SHORTEST, GroupsPanel, _assignors, groups_panel
 from tests.reports import story
 from tests.reports.pages import Page
 
@@ -30,8 +31,8 @@ def asked_as_nobody(join: list[Event]) -> list[Event]:
 
 def events() -> list[Event]:
     """Members a and b share a generation; a crashes and joins again, as the only member of the next generation."""
-    first = [*joined(SECOND, 1, 1, taking=SECOND // 2)]
-    other = [*joined(SECOND + 1, 1, 1, member="b", taking=SECOND // 2)]
+    first = [*joined(SECOND, 1, 1, taking=SECOND // 2, assignor="range")]
+    other = [*joined(SECOND + 1, 1, 1, member="b", taking=SECOND // 2, assignor="range")]
     synced = request(2 * SECOND, "sync-group", 1, 1, taking=SECOND)
     again = joined(6 * SECOND, 2, 2, taking=SECOND // 4)
     resynced = request(7 * SECOND, "sync-group", 2, 2, taking=SECOND // 4)
@@ -78,7 +79,21 @@ def test_a_rebalance_lasts_from_the_first_join_to_the_last_assignment(run: RunDi
         "generation 1, 2 members, coordinator broker-1: 3.00 to 7.25 s",
         "generation 2, 1 member, coordinator broker-2: 7.25 to 10.00 s",
     ]
-    assert group.summary == "2 generations; rebalances took 1.62 s in the median, 2.00 s at most"
+    assert group.summary == (
+        "assignor range; 2 generations; rebalances took 1.62 s in the median, 2.00 s at most"
+    )
+
+
+def test_a_group_names_each_assignor_that_its_members_have_agreed_on() -> None:
+    joins = [
+        *joined(1, 1, 1, assignor="range"),
+        *joined(3, 1, 2, assignor="cooperative-sticky"),
+        *joined(5, 1, 3, assignor="cooperative-sticky"),
+        *joined(7, 1, 4),
+    ]
+    known = groups(enumerate(joins))["g"]
+    assert _assignors(known) == ["assignor range, then cooperative-sticky"]
+    assert _assignors(groups(enumerate(joined(1, 1, 1)))["g"]) == []
 
 
 def test_a_crashed_member_owns_until_its_process_joins_again(run: RunDirectory) -> None:
