@@ -2,7 +2,8 @@
 
 * ``check``              the check, and its four properties with their specifications (start here)
 * ``progress``           what members have read below the offsets that they commit: a check and a property of its own
-* ``rebalances``         whether rebalances end in time: a check and a property of its own
+* ``rebalances``         whether rebalances end in time: a check and a property of its own; ``rebalance_bounds`` finds
+  what took too long, ``rebalance_durations`` measures how long it took
 * ``group_operations``   operations of members and what they own, read from the events of one history
 * ``acknowledged``       what a coordinator has certainly taken in: the acknowledged commits before and the broker's own
 * ``loads``              when brokers may have loaded their groups again
