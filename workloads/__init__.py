@@ -9,6 +9,7 @@
 * ``reassignment``     the same, while replicas are moved and leaders elected
 * ``groups``           the same, while consumers share the partitions in groups; ``group_processes``
   are their processes, ``group_members`` is one member
+* ``processes``        the client processes, which faults kill and pause
 * ``operations``       records operations, and paces the processes that carry them out
 * ``kafka``            the Kafka client that workloads use: asyncio and kio, one attempt per operation
 

@@ -17,8 +17,9 @@ assignment until the bound has passed.
 ``numbers`` holds how many generations were assigned, and how long each took, from the first JoinGroup of one of its
 members to the last assignment: median and maximum, faults included.
 
-Any fault in force explains all, and so may a slow machine: ``unexplained`` says when. ``_TIMER_MS`` is what Kafka's
-timers may add.
+Any fault of the cluster in force explains all, and so may a slow machine: ``unexplained`` says when. ``_TIMER_MS`` is
+what Kafka's timers may add. A member whose process is killed or paused has fallen silent as any other: its session has
+to end. Only what its own process measured meanwhile is not judged (``client_faults``).
 
 What a correct cluster does and is not convicted for: sessions begin again when a coordinator loads its groups, which
 traces of brokers show (``loads``), so silent members are judged only where brokers trace; a request whose outcome is
@@ -60,6 +61,7 @@ from nemesis.checkers.groups.group_operations import (
 )
 from nemesis.checkers.groups.loads import Loads
 from nemesis.checkers.liveness import unexplained
+from nemesis.checkers.liveness.client_faults import StruckClients
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import (
@@ -113,7 +115,7 @@ class Late(NamedTuple):
 class Rebalances(Administered):
     operations = FUNCTIONS
     kinds = frozenset({*CLIENT_KINDS, *unexplained.KINDS, Kind.BECOME_LEADER})
-    columns = (*COLUMNS, "error", *unexplained.COLUMNS)
+    columns = (*COLUMNS, "error", *unexplained.COLUMNS, "targets")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -124,6 +126,7 @@ class Rebalances(Administered):
         if bounds is None:
             return conclude(REBALANCES_END, checked=0)
         loads, windows = Loads(rows), unexplained.without_faults(rows, until=_END)
+        struck = StruckClients(rows)
         findings: list[Finding] = []
         durations: list[float] = []
         known = sorted(groups(rows).items())
@@ -131,7 +134,7 @@ class Rebalances(Administered):
             durations += _durations(group)
             findings += [
                 _finding(key, late, rows)
-                for late in _all_late(group, bounds, loads, windows)
+                for late in _all_late(group, bounds, loads, windows, struck)
                 if any(start <= late.since and late.until <= stop for start, stop in windows)
             ]
         checked = sum(len(group.ok(JOIN)) for _, group in known)
@@ -142,18 +145,24 @@ class Rebalances(Administered):
 
 
 def _all_late(
-    group: Group, bounds: Bounds, loads: Loads, windows: list[tuple[int, int]]
+    group: Group,
+    bounds: Bounds,
+    loads: Loads,
+    windows: list[tuple[int, int]],
+    struck: StruckClients,
 ) -> Iterator[Late]:
-    yield from _unanswered(group, bounds)
+    yield from _unanswered(group, bounds, struck)
     yield from _outlived(group, bounds, loads, windows)
     yield from _returned(group, bounds, loads, windows)
-    yield from _unassigned(group, bounds)
+    yield from _unassigned(group, bounds, struck)
 
 
-def _unanswered(group: Group, bounds: Bounds) -> Iterator[Late]:
+def _unanswered(group: Group, bounds: Bounds, struck: StruckClients) -> Iterator[Late]:
     """Find JoinGroups that were answered too late, or never while their clients waited."""
     for join in group.operations:
         if join.event.f != JOIN or join.completed is None:
+            continue
+        if struck.is_struck(join.event.process, join.began, join.ended):
             continue
         has_answer = join.is_ok or join.is_refused or (join.event.error or "") == _NO_ANSWER
         if has_answer and join.ended - join.began > bounds.join * _MS:
@@ -235,7 +244,7 @@ def _silent(group: Group) -> Iterator[Operation]:
             yield operation
 
 
-def _unassigned(group: Group, bounds: Bounds) -> Iterator[Late]:
+def _unassigned(group: Group, bounds: Bounds, struck: StruckClients) -> Iterator[Late]:
     """Find members that joined, and got no assignment although they were alone."""
     for wait in _waits(group):
         joined = next((item for item in wait if item.event.f == JOIN and item.is_ok), None)
@@ -248,7 +257,7 @@ def _unassigned(group: Group, bounds: Bounds) -> Iterator[Late]:
             for item in group.operations
             if item.event.process != process and item.began <= last.ended
         )
-        since = max(joined.ended, max(others, default=0))
+        since = max(joined.ended, *others, struck.last_end(process, last.ended))
         if last.ended - since > bounds.lone * _MS:
             sentence = f"{process} joined and got no assignment, and no other process was there,"
             yield Late(sentence, since, last.ended, bounds.lone, (joined, last))
