@@ -10,6 +10,7 @@
 * ``groups``           the same, while consumers share the partitions in groups; ``group_processes``
   are their processes, ``group_members`` is one member, ``group_offsets`` commits and reads
   offsets, ``topic_growth`` adds partitions
+* ``processes``        the client processes, which faults kill and pause
 * ``operations``       records operations, and paces the processes that carry them out
 * ``kafka``            the Kafka client that workloads use: asyncio and kio, one attempt per operation
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
 from typing import Final, TypeVar
 
 from nemesis.workloads.base import WorkloadContext
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.frames import Traffic
 from nemesis.workloads.kafka.idempotent_producer import IdempotentProducer
 from nemesis.workloads.partitions import TopicPartition
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
@@ -19,11 +21,17 @@ _Client = TypeVar("_Client", bound=KafkaClient)
 
 
 class Clients:
-    """Clients take the hosts of the context in turn."""
+    """Clients take the hosts of the context in turn. ``traffic_of`` counts what a process does, by its name."""
 
-    def __init__(self, context: WorkloadContext, options: ProduceConsumeOptions) -> None:
+    def __init__(
+        self,
+        context: WorkloadContext,
+        options: ProduceConsumeOptions,
+        traffic_of: Callable[[str], Traffic],
+    ) -> None:
         self._context = context
         self._options = options
+        self._traffic_of = traffic_of
         self._made = 0
 
     @property
@@ -63,6 +71,7 @@ class Clients:
             rng=self.rng(),
             codec=self._context.codec,
             epoch_ms=self._context.epoch_ms,
+            traffic=self._traffic_of(process),
         )
 
 

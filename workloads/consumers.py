@@ -3,11 +3,12 @@
 A fetch asks for one partition, or for several that one broker has. Each partition of a fetch is an operation of its
 own. A process of a history does one thing at a time, so each of a consumer's partitions belongs to a process of its
 own then: ``consumer-0``, ``consumer-0.1``, ``consumer-0.2`` and so on, in the order in which they are first read.
+A consumer that is started again reads from the start, so it goes on with the next number.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - the type only
 
@@ -69,6 +70,8 @@ class Consumers:
         self._clients = clients
         self._partitions = partitions
         self._reads = reads
+        self._recorded: Counter[str] = Counter()
+        """How many recorders each process has had, also before it was started again."""
 
     async def run(self, process: str, index: int) -> None:
         """Read until cancelled; ``index`` is the consumer's number."""
@@ -138,7 +141,8 @@ class Consumers:
         """Return the recorder of the process to which this partition of a consumer belongs."""
         key = None if self._options.poll_partitions == 1 else tp
         if key not in consumer.recorders:
-            number = len(consumer.recorders)
+            number = self._recorded[consumer.name]
+            self._recorded[consumer.name] += 1
             name = f"{consumer.name}.{number}" if number else consumer.name
             consumer.recorders[key] = self._context.recorder(name)
         return consumer.recorders[key]

@@ -32,6 +32,7 @@ from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.kafka.group_offset_requests import NO_OFFSET, Committed
 from nemesis.workloads.operations import Operation, OperationLog
 from nemesis.workloads.partitions import TopicPartition, partition_columns
+from nemesis.workloads.processes import held
 from nemesis.workloads.reads import Reads
 
 READ_BACK_SHARE: Final = 0.1
@@ -56,6 +57,8 @@ class MemberSettings(NamedTuple):
     """Each number is the text of one commit of the run."""
     partitions: Callable[[], list[TopicPartition]]
     """The partitions to which the group subscribes, as far as they are known."""
+    leads: Callable[[str, int, str], None]
+    """Called when a JoinGroup is answered to the leader of a generation: with group, generation and process."""
 
 
 class GroupMember:
@@ -68,6 +71,7 @@ class GroupMember:
         coordinator: ConsumerCoordinator,
         settings: MemberSettings,
         *,
+        process: str,
         recorder: Recorder,
         poll_recorder: Callable[[], Recorder],
         rng: Random,
@@ -77,6 +81,7 @@ class GroupMember:
         self._group = group
         self._client = client
         self._settings = settings
+        self._process = process
         self._recorder = recorder
         self._new_poll_recorder = poll_recorder
         self._poll_recorder: Recorder | None = None
@@ -186,7 +191,7 @@ class GroupMember:
     async def _join_while_consuming(self) -> bool:
         """Join; meanwhile read the partitions that are still owned. Return whether the member is in a generation."""
         async with asyncio.TaskGroup() as tasks:
-            joining = tasks.create_task(self._join())
+            joining = tasks.create_task(held(self._join()))
             while self._positions and not joining.done():
                 await self._poll_next()
                 await asyncio.wait([joining], timeout=self._settings.heartbeat_interval_s)
@@ -197,6 +202,8 @@ class GroupMember:
         columns = self._columns("join-group") | {"subscribed": list(coordinator.topics)}
         with self._settings.operations.operation(self._recorder, columns) as joining:
             led = await coordinator.join(self._settings.timeout_s)
+            if led:
+                self._settings.leads(self._group, coordinator.generation, self._process)
             joining.ok(
                 member=coordinator.member_id,
                 generation=coordinator.generation,

@@ -2,6 +2,7 @@
 
 A member consumes for some seconds. Then it leaves its group, crashes (stops without a word), or pauses for longer than
 its session lasts and comes back as a zombie: it commits what it had read, in a generation that has ended, and goes on.
+A fault that pauses the process makes it such a zombie, too, and one that kills it a crash (``processes``).
 A process whose member has left or crashed begins again as another member. Now and then a member subscribes to other
 topics.
 
@@ -124,9 +125,13 @@ class GroupProcess:
     async def _take_steps(self, member: GroupMember, duration_s: float) -> None:
         end = asyncio.get_running_loop().time() + duration_s
         while asyncio.get_running_loop().time() < end and not member.coordinator.is_fenced:
+            waits_since = asyncio.get_running_loop().time()
             await self._pace.wait()
+            has_slept = asyncio.get_running_loop().time() - waits_since > self._settings.session_s
             if not self._permits():
                 continue
+            if has_slept:
+                await member.commit_late()
             await member.step()
             if self._sleeping is not None and member.coordinator.is_assigned:
                 await self._wake()

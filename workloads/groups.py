@@ -15,7 +15,9 @@ Operations (``nemesis.history.vocabulary.groups``): ``join-group``, ``sync-group
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Coroutine, Iterator, Mapping
+from functools import partial
 from itertools import count
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -28,6 +30,7 @@ from nemesis.workloads.kafka.assignors import ASSIGNORS
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
 from nemesis.workloads.partitions import TopicPartition
+from nemesis.workloads.processes import Program
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 from nemesis.workloads.topic_growth import grow_topics_again_and_again
@@ -82,22 +85,27 @@ class Groups(ProduceConsume):
             reads=self._reads,
             commit_numbers=count(),
             partitions=self._subscribed,
+            leads=self._leads,
         )
+        self._leaders: dict[str, tuple[int, str]] = {}
+        """By group the newest generation that is known to have a leader, and the leader's process."""
+        self._polls: defaultdict[int, count[int]] = defaultdict(lambda: count(1))
+        """By process the numbers of the processes to which its polls belong."""
         least, most = self._options.consuming_ms
         self._process_settings = ProcessSettings(
             member_interval_ms=self._options.member_interval_ms,
             consuming_s=(least / 1000, most / 1000),
             session_s=self._options.session_timeout_ms / 1000,
             topics=tuple(self._topics),
-            permits=context.permits,
+            permits=self._context.permits,
         )
 
-    def start(self) -> None:
-        super().start()
+    def _programs(self) -> Iterator[tuple[str, Program]]:
+        yield from super()._programs()
         for index in range(self._options.groups * self._options.members):
-            self._spawn(f"member-{index}", self._process(index).run())
+            yield f"member-{index}", partial(self._run_process, index)
         if self._options.growth_interval_ms:
-            self._spawn("topic-admin-0", self._grow_topics("topic-admin-0"))
+            yield "topic-admin-0", partial(self._grow_topics, "topic-admin-0")
 
     async def final_reads(self, timeout_s: float) -> None:
         """Read all partitions, and at the same time the committed offsets of each group."""
@@ -125,9 +133,26 @@ class Groups(ProduceConsume):
 
     # Members
 
+    @property
+    def _groups(self) -> list[str]:
+        return [f"group-{index}" for index in range(self._options.groups)]
+
+    def _leads(self, group: str, generation: int, process: str) -> None:
+        """Note who leads a generation; a process that was paused may learn of an old one."""
+        newest, _ = self._leaders.get(group, (generation, process))
+        if generation >= newest:
+            self._leaders[group] = generation, process
+
+    def _leader(self, group: str) -> str | None:
+        _, process = self._leaders.get(group, (0, None))
+        return process
+
+    def _run_process(self, index: int) -> Coroutine[Any, Any, None]:
+        return self._process(index).run()
+
     def _process(self, index: int) -> GroupProcess:
         """The process is static if it is among the first of its group."""
-        name, rng, polls = f"member-{index}", self._clients.rng(), count(1)
+        name, rng, polls = f"member-{index}", self._clients.rng(), self._polls[index]
         group, number = index % self._options.groups, index // self._options.groups
         instance = name if number < self._options.static_members else None
 
@@ -168,6 +193,7 @@ class Groups(ProduceConsume):
             client,
             coordinator,
             self._settings,
+            process=process,
             recorder=self._context.recorder(process),
             poll_recorder=lambda: self._context.recorder(f"{process}.{next(polls)}"),
             rng=self._clients.rng(),

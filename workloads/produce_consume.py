@@ -25,7 +25,9 @@ Kafka's protocol settings are stated in ``nemesis.workloads.kafka``; the history
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -42,6 +44,7 @@ from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.log_dir_moves import move_between_log_dirs_again_and_again
 from nemesis.workloads.operations import OperationLog
 from nemesis.workloads.partitions import KnownPartitions, TopicPartition
+from nemesis.workloads.processes import ClientTable, Program
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 from nemesis.workloads.producers import Producers
 from nemesis.workloads.querying import Querying
@@ -64,11 +67,11 @@ class ProduceConsume:
             self._options = msgspec.convert(dict(options), self.options_type, strict=True)
         except msgspec.ValidationError as error:
             raise WorkloadError(f"options of workload {self.name}: {error}") from None
-        self._context = context
-        self._tasks: list[asyncio.Task[None]] = []
+        self.processes = ClientTable(self._programs, groups=self._groups, leader=self._leader)
+        context = self._context = replace(context, permits=self.processes.numbered(context.permits))
         self._partitions = KnownPartitions()
         self._log = OperationLog()
-        self._clients = Clients(context, self._options)
+        self._clients = Clients(context, self._options, self.processes.traffic)
         reads = self._reads = Reads(self._options, clients=self._clients, log=self._log)
         self._producers = Producers(
             context,
@@ -121,31 +124,42 @@ class ProduceConsume:
         await self._topic_creation.create_initial(timeout_s)
 
     def start(self) -> None:
-        options = self._options
-        for index in range(options.producers):
-            self._spawn(f"producer-{index}", self._producers.run(f"producer-{index}", index))
-        for index in range(options.consumers):
-            self._spawn(f"consumer-{index}", self._consumers.run(f"consumer-{index}", index))
-        if options.delete_records_interval_ms:
-            self._spawn("admin-1", self._delete_records("admin-1"))
-        if options.move_log_dirs_interval_ms:
-            self._spawn("admin-2", self._move_log_dirs("admin-2"))
-        if options.query_interval_ms:
-            self._spawn("query-0", self._querying.run("query-0", options.query_interval_ms))
-        if options.later_topics:
-            self._spawn("admin-0", self._topic_creation.create_later("admin-0"))
-        for index in range(options.administration_clients):
-            process = f"administrator-{index}"
-            self._spawn(process, self._administrators.run(process))
+        self.processes.start_all()
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        results = await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
-        for result in results:
-            if isinstance(result, Exception):
-                raise WorkloadError(f"a client process failed: {result!r}") from result
+        for error in await self.processes.stop():
+            raise WorkloadError(f"a client process failed: {error!r}") from error
+
+    def _programs(self) -> Iterator[tuple[str, Program]]:
+        """Name every client process, and how it begins; nothing is made or drawn before it does."""
+        options = self._options
+        for index in range(options.producers):
+            name = f"producer-{index}"
+            yield name, partial(self._producers.run, name, index)
+        for index in range(options.consumers):
+            name = f"consumer-{index}"
+            yield name, partial(self._consumers.run, name, index)
+        if options.delete_records_interval_ms:
+            yield "admin-1", partial(self._delete_records, "admin-1")
+        if options.move_log_dirs_interval_ms:
+            yield "admin-2", partial(self._move_log_dirs, "admin-2")
+        if options.query_interval_ms:
+            yield "query-0", partial(self._querying.run, "query-0", options.query_interval_ms)
+        if options.later_topics:
+            yield "admin-0", partial(self._topic_creation.create_later, "admin-0")
+        for index in range(options.administration_clients):
+            name = f"administrator-{index}"
+            yield name, partial(self._administrators.run, name)
+
+    @property
+    def _groups(self) -> list[str]:
+        """The groups of consumers."""
+        return []
+
+    def _leader(self, group: str) -> str | None:
+        """Return the process whose member leads the group, as far as it is known."""
+        del group
+        return None
 
     async def final_reads(self, timeout_s: float) -> None:
         """Read all partitions, a few at a time; one that cannot be read to its end is recorded with the error."""
@@ -190,7 +204,7 @@ class ProduceConsume:
     def _on_created(self, client: KafkaAdmin, recorder: Recorder, topic: str) -> None:
         """Called when a topic has all its leaders."""
         # A later topic may have been moved by a fault before it is known to have leaders.
-        if self._options.administration_clients and not self._tasks:
+        if self._options.administration_clients and not self.processes.is_started:
             AdminRequests(client, recorder, self._log, timeout_s=self._clients.timeout_s).describe(
                 topic
             )
@@ -205,6 +219,3 @@ class ProduceConsume:
         if self._changes_topics:
             self._partitions.remove_absent(client)
         self._partitions.add_existing(client)
-
-    def _spawn(self, name: str, process: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(process, name=name))

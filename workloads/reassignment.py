@@ -13,6 +13,8 @@ worked out by ``nemesis.checkers.reassignment``.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from functools import partial
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
 from typing import Annotated, ClassVar
 
@@ -23,6 +25,7 @@ from nemesis.workloads.admin_requests import AdminRequests
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.operations import Pace
+from nemesis.workloads.processes import Program
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 
@@ -51,10 +54,11 @@ class Reassignment(ProduceConsume):
     options_type: ClassVar = ReassignmentOptions
     _options: ReassignmentOptions
 
-    def start(self) -> None:
-        super().start()
+    def _programs(self) -> Iterator[tuple[str, Program]]:
+        yield from super()._programs()
         for index in range(self._options.movers):
-            self._spawn(f"mover-{index}", self._move(f"mover-{index}"))
+            name = f"mover-{index}"
+            yield name, partial(self._move, name)
 
     def _on_created(self, client: KafkaAdmin, recorder: Recorder, topic: str) -> None:
         # No mover has known the topic before: these replicas are the ones that it was created with.

@@ -11,12 +11,15 @@ Operations (``nemesis.history.events``): ``create-topic`` and ``create-partition
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
 from nemesis.workloads.admin_requests import AdminRequests
 from nemesis.workloads.operations import Pace
+from nemesis.workloads.processes import Program
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 
@@ -46,11 +49,11 @@ class Topics(ProduceConsume):
     options_type: ClassVar = TopicsOptions
     _options: TopicsOptions
 
-    def start(self) -> None:
-        super().start()
+    def _programs(self) -> Iterator[tuple[str, Program]]:
+        yield from super()._programs()
         for index in range(self._options.administrators):
-            process = f"topic-admin-{index}"
-            self._spawn(process, self._administer_names(process))
+            name = f"topic-admin-{index}"
+            yield name, partial(self._administer_names, name)
 
     @property
     def _changes_topics(self) -> bool:

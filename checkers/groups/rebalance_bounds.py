@@ -19,6 +19,7 @@ from nemesis.checkers.groups.group_operations import (
 )
 from nemesis.checkers.groups.loads import Loads
 from nemesis.checkers.groups.rebalance_durations import waits
+from nemesis.checkers.liveness.client_faults import StruckClients
 from nemesis.history.events import Kind
 from nemesis.history.vocabulary.harness import (
     GROUP_DELAY,
@@ -67,19 +68,25 @@ class Late(NamedTuple):
 
 
 def all_late(
-    group: Group, bounds: Bounds, loads: Loads, windows: list[tuple[int, int]]
+    group: Group,
+    bounds: Bounds,
+    loads: Loads,
+    windows: list[tuple[int, int]],
+    struck: StruckClients,
 ) -> Iterator[Late]:
-    """Find what took too long; ``windows`` are the times (ns) without a fault in force."""
-    yield from _unanswered(group, bounds)
+    """Find what took too long; ``windows`` are the times (ns) without a fault of the cluster in force."""
+    yield from _unanswered(group, bounds, struck)
     yield from _outlived(group, bounds, loads, windows)
     yield from _returned(group, bounds, loads, windows)
-    yield from _unassigned(group, bounds)
+    yield from _unassigned(group, bounds, struck)
 
 
-def _unanswered(group: Group, bounds: Bounds) -> Iterator[Late]:
+def _unanswered(group: Group, bounds: Bounds, struck: StruckClients) -> Iterator[Late]:
     """Find JoinGroups that were answered too late, or never while their clients waited."""
     for join in group.operations:
         if join.event.f != JOIN or join.completed is None:
+            continue
+        if struck.is_struck(join.event.process, join.began, join.ended):
             continue
         has_answer = join.is_ok or join.is_refused or (join.event.error or "") == _NO_ANSWER
         if has_answer and join.ended - join.began > bounds.join * MS:
@@ -161,7 +168,7 @@ def _silent(group: Group) -> Iterator[Operation]:
             yield operation
 
 
-def _unassigned(group: Group, bounds: Bounds) -> Iterator[Late]:
+def _unassigned(group: Group, bounds: Bounds, struck: StruckClients) -> Iterator[Late]:
     """Find members that joined, and got no assignment although they were alone."""
     for wait in waits(group):
         joined = next((item for item in wait if item.event.f == JOIN and item.is_ok), None)
@@ -174,7 +181,7 @@ def _unassigned(group: Group, bounds: Bounds) -> Iterator[Late]:
             for item in group.operations
             if item.event.process != process and item.began <= last.ended
         )
-        since = max(joined.ended, max(others, default=0))
+        since = max(joined.ended, *others, struck.last_end(process, last.ended))
         if last.ended - since > bounds.lone * MS:
             sentence = f"{process} joined and got no assignment, and no other process was there,"
             yield Late(sentence, since, last.ended, bounds.lone, (joined, last))

@@ -17,8 +17,10 @@ assignment until the bound has passed.
 ``numbers`` holds how many generations were assigned, and how long each took, from the first JoinGroup of one of its
 members to the last assignment: median and maximum, faults included.
 
-Any fault in force explains all, and so may a slow machine: ``unexplained`` says when. Each bound
-(``rebalance_bounds``) includes what Kafka's timers may add.
+Any fault of the cluster in force explains all, and so may a slow machine: ``unexplained`` says when. Each bound
+(``rebalance_bounds``) includes what Kafka's timers may add. A member whose process is killed or paused has fallen
+silent as any other: its session has to end. Only what its own process measured meanwhile is not judged
+(``client_faults``).
 
 What a correct cluster does and is not convicted for: sessions begin again when a coordinator loads its groups, which
 traces of brokers show (``loads``), so silent members are judged only where brokers trace; a request whose outcome is
@@ -54,6 +56,7 @@ from nemesis.checkers.groups.loads import Loads
 from nemesis.checkers.groups.rebalance_bounds import MS, Bounds, Late, all_late
 from nemesis.checkers.groups.rebalance_durations import durations
 from nemesis.checkers.liveness import unexplained
+from nemesis.checkers.liveness.client_faults import StruckClients
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
 
@@ -64,7 +67,7 @@ _END: Final = "convergence"
 class Rebalances(Administered):
     operations = FUNCTIONS
     kinds = frozenset({*CLIENT_KINDS, *unexplained.KINDS, Kind.BECOME_LEADER})
-    columns = (*COLUMNS, "error", *unexplained.COLUMNS)
+    columns = (*COLUMNS, "error", *unexplained.COLUMNS, "targets")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -75,6 +78,7 @@ class Rebalances(Administered):
         if bounds is None:
             return conclude(REBALANCES_END, checked=0)
         loads, windows = Loads(rows), unexplained.without_faults(rows, until=_END)
+        struck = StruckClients(rows)
         findings: list[Finding] = []
         took_ms: list[float] = []
         known = sorted(groups(rows).items())
@@ -82,7 +86,7 @@ class Rebalances(Administered):
             took_ms += durations(group)
             findings += [
                 _finding(key, late, rows)
-                for late in all_late(group, bounds, loads, windows)
+                for late in all_late(group, bounds, loads, windows, struck)
                 if any(start <= late.since and late.until <= stop for start, stop in windows)
             ]
         checked = sum(len(group.ok(JOIN)) for _, group in known)

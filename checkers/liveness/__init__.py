@@ -21,6 +21,7 @@
 * ``rest_bound``       how soon they agree
 * ``recovery_bound``   how long an unavailability may last
 * ``unexplained``      windows in which no fault is in force, and what the machine may have added to them
+* ``client_faults``    which clients were killed or paused, and therefore measured no time
 * ``cluster``   stretches without controller, leader, full ISR, from ZooKeeper's order and brokers' traces
 * ``produce``   stretches in which produce was tried and nothing acknowledged, from clients' operations
 * ``time_spans``     unions, complements, intersections of spans of time

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.model import Distribution, Stretch
 from nemesis.history.events import Kind
+from nemesis.history.vocabulary.faults import CLIENT_FAULTS
 
 ALL: Final = "all"
 NO_FAULT: Final = "none"
@@ -36,11 +37,11 @@ class Force(NamedTuple):
 
 
 def in_force(rows: Iterable[Row]) -> list[Force]:
-    """Return the faults that were not skipped, by their beginnings."""
+    """Return the faults that were not skipped, by their beginnings. Those of clients are left out."""
     begun: dict[int, tuple[int, str]] = {}
     healed: dict[int, int] = {}
     for _, event in rows:
-        if event.fault_id is None:
+        if event.fault_id is None or event.fault in CLIENT_FAULTS:
             continue
         if event.kind in (Kind.FAULT_INVOKE, Kind.FAULT_APPLIED):
             start, _ = begun.get(event.fault_id, (event.time, ""))

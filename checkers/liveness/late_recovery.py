@@ -7,7 +7,8 @@ Smallest break: a fault ends; a client's send fails after the bound and, without
 same client's next send fails as well. The first failure gives the client the newest metadata, so the second one is the
 cluster's. ``numbers`` holds the bound and the slowest recovery after a fault.
 
-Any fault in force explains all, and so may a slow machine: ``unexplained`` says when.
+Any fault in force explains all, and so may a slow machine: ``unexplained`` says when. A fault that strikes a client
+process explains only what that client says, until the bound has passed after it.
 
 What a correct cluster does and is not convicted for: a send that was under way when the bound passed; records that a
 broker refuses for what they are (only failures that mean *not available* count); a topic that is deleted at some time;
@@ -37,6 +38,7 @@ from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.liveness import attribution, unexplained
+from nemesis.checkers.liveness.client_faults import StruckClients
 from nemesis.checkers.liveness.recovery_bound import bound_ms
 from nemesis.checkers.liveness.time_spans import NONE, Spans, union
 from nemesis.history.events import Kind
@@ -149,7 +151,7 @@ class LateRecovery(Fold[Summary]):
     )
     columns = (
         *("fault", "fault_id", "effect", "phase", "duration_ms", "setting", "path"),
-        *("f", "acks", "topic", "partition", "error"),
+        *("f", "acks", "topic", "partition", "error", "targets"),
     )
 
     @classmethod
@@ -179,13 +181,17 @@ class LateRecovery(Fold[Summary]):
         if bound is None:
             return conclude(LATE_RECOVERY, checked=0)
         windows = unexplained.without_faults(summary.rows, until="final-reads")
-        deleted = _deleted(summary.rows)
+        deleted, struck = _deleted(summary.rows), StruckClients(summary.rows)
         findings: list[Finding] = []
         checked, slowest = 0, 0
         for tp, answers in sorted(summary.answers.items()):
             if tp[0] in deleted:
                 continue
-            answers.failures.sort()
+            answers.failures = sorted(
+                failure
+                for failure in answers.failures
+                if not struck.is_struck(failure.process, failure.time - bound * _MS, failure.time)
+            )
             for start, stop in windows:
                 first = answers.first_acknowledged(start, stop)
                 late = answers.late(start, stop, bound * _MS)

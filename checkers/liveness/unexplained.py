@@ -1,7 +1,8 @@
 """When the cluster has no excuse for being late: no fault is in force, and the machine was fast enough.
 
 Any fault in force explains all, wherever it strikes: from its ``fault-invoke`` until its end was verified. A fault
-whose end was not verified explains everything after it.
+whose end was not verified explains everything after it. A fault of a client process explains nothing (``client_faults``
+says what that client cannot have measured).
 
 On a starved machine nothing happens in time. So a delay is the cluster's only if the harness measured, over the whole
 time, that its own loop was never late by more than 100 ms and that the machine's load (``nemesis.running.lateness``) is

@@ -25,6 +25,10 @@ TRIGGER_MISSED: Final = "its trigger did not come"
 """``error`` of a fault that waited for an event in vain."""
 
 
+CLIENT_FAULTS: Final = frozenset({"kill-client", "pause-client"})
+"""Faults that strike client processes: they explain nothing that brokers do."""
+
+
 class FaultView(View, frozen=True, kw_only=True):
     """A step of one fault."""
 

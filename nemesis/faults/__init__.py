@@ -7,6 +7,7 @@
 * ``churn``   sessions that are ended while a fault is in force
 * ``administrator``, ``moves``, ``departure``   replicas that are moved for the sake of a fault
 * ``held_requests``   requests of one kind that are held at the links; ``heartbeats`` those that keep a KRaft session
+* ``clients``   client processes that are killed and paused; ``client_selectors`` names their victims
 * ``power_cut``, ``corrupt_tail``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own;
   ``unsynced_writes`` what the first two have in common
 * ``stray_requests``   requests that arrive twice, after newer ones, or never
@@ -34,6 +35,7 @@ from typing import Final
 from nemesis.faults.add_broker import AddBroker
 from nemesis.faults.bandwidth import Bandwidth
 from nemesis.faults.base import Fault
+from nemesis.faults.clients import KillClient, PauseClient
 from nemesis.faults.clock import ClockSkew, ClockSkewZookeeper
 from nemesis.faults.connections import ResetConnections, SlowLink
 from nemesis.faults.corrupt_tail import CorruptTail
@@ -99,6 +101,8 @@ _KINDS: Final[tuple[type[Fault], ...]] = (
     PacketDuplication,
     PacketReordering,
     Bandwidth,
+    KillClient,
+    PauseClient,
 )
 
 FAULTS: Final[Registry[type[Fault]]] = Registry("fault", by_name(_KINDS))

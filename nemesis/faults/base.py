@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Annotated, Any, ClassVar, Protocol, Self
+from typing import Annotated, Any, ClassVar, Final, Protocol, Self
 
 import msgspec
 from msgspec import Meta
@@ -31,6 +31,7 @@ from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.link_rules import LinkRules
 from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.history.recorder import Recorder
+from nemesis.interfaces.clients import ClientProcesses
 from nemesis.interfaces.clocks import Clocks
 from nemesis.interfaces.cluster import Cluster
 from nemesis.interfaces.disks import Disks
@@ -39,7 +40,7 @@ from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.interfaces.network import Network
 from nemesis.interfaces.packets import Packets
 from nemesis.interfaces.processes import Processes
-from nemesis.interfaces.runtime import Runtime
+from nemesis.interfaces.runtime import Missing, Runtime, missing_of
 from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported, supported
 from nemesis.interfaces.zookeeper_admin import ZooKeeperAdmin
@@ -59,6 +60,9 @@ Duration = Annotated[
 """Seconds that a fault stays in force; 0 for a fault that has ended at once."""
 Selector = Annotated[str, Meta(description="the victims")]
 """The name of victims, resolved when the fault strikes (``selectors``, ``members``)."""
+
+
+NO_CLIENTS: Final = Unsupported("no workload runs")
 
 
 class SelectorUnresolved(Exception):
@@ -86,7 +90,8 @@ class DrawRange:
 
 @dataclass(slots=True)
 class FaultContext:
-    """What faults act on: the parts of a runtime, the cluster as the harness sees it, and the nodes in use by a fault.
+    """What faults act on: the parts of a runtime, the workload's clients, the cluster as the harness sees it, and the
+    nodes in use by a fault.
 
     The parts are those that the fault needs; asking for one that the runtime lacks raises ``FaultUnsupported``.
     """
@@ -104,16 +109,35 @@ class FaultContext:
     """The broker that traced the event at which the fault strikes."""
     stopped: set[str] = field(default_factory=set)
     """Nodes that a fault in force has killed or paused: they answer no probe."""
+    client_processes: ClientProcesses | Unsupported = NO_CLIENTS
+    """The processes of the workload."""
 
     @classmethod
-    def of(cls, runtime: Runtime, view: ClusterView, recorder: Recorder | None = None) -> Self:
+    def of(
+        cls,
+        runtime: Runtime,
+        view: ClusterView,
+        recorder: Recorder | None = None,
+        *,
+        client_processes: ClientProcesses | Unsupported = NO_CLIENTS,
+    ) -> Self:
         """Return the context of a run; ``recorder`` is for what faults ask of the controller."""
         return cls(
             runtime=runtime,
             view=view,
             links=LinkRules(runtime),
             administrator=Administrator(runtime.cluster, recorder),
+            client_processes=client_processes,
         )
+
+    @property
+    def missing(self) -> Missing:
+        """The parts that faults of this run cannot have, and why."""
+        clients = self.client_processes
+        missing = dict(missing_of(self.runtime))
+        if isinstance(clients, Unsupported):
+            missing[ClientProcesses] = clients
+        return missing
 
     @property
     def cluster(self) -> Cluster:
@@ -138,6 +162,10 @@ class FaultContext:
     @property
     def packets(self) -> Packets:
         return supported(self.runtime.packets)
+
+    @property
+    def clients(self) -> ClientProcesses:
+        return supported(self.client_processes)
 
     @property
     def traces(self) -> Traces:

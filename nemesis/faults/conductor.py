@@ -28,7 +28,7 @@ from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
 from nemesis.history.vocabulary.faults import LOST, MEASURED, NO_EFFECT, TRIGGER_MISSED, VERIFIED
 from nemesis.interfaces.errors import FaultLost, NodeExited, RuntimeFailure
-from nemesis.interfaces.runtime import first_missing, missing_of
+from nemesis.interfaces.runtime import first_missing
 
 RESOLVE_TIMEOUT_S = 5.0
 RESOLVE_INTERVAL_S = 0.03
@@ -293,8 +293,8 @@ def _json(detail: dict[str, Any]) -> str:
 
 
 def _only_supported(settings: PlanSettings, context: FaultContext) -> PlanSettings:
-    """Leave out what the runtime cannot do: a plan made for another one may be carried out here."""
-    missing = missing_of(context.runtime)
+    """Leave out what runtime and workload cannot do: a plan made for others may be carried out here."""
+    missing = context.missing
     kinds = tuple(
         kind for kind in settings.kinds if first_missing(FAULTS[kind].needs, missing) is None
     )

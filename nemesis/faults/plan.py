@@ -22,13 +22,15 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from random import Random
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import msgspec
 import yaml
 
 from nemesis.faults import FAULTS, Fault, traced_trigger
 from nemesis.faults.base import DrawRange
+from nemesis.faults.client_selectors import CLIENT
 from nemesis.faults.recipes import RECIPES, Steps
 from nemesis.registry import unknown
 from nemesis.support.errors import UsageError
@@ -38,6 +40,10 @@ FILE_NAME = "plan.yaml"
 MAX_AT_S = 86_400.0
 MAX_FAULTS = 10_000
 MAX_REDRAWS = 50
+_ROLES_IN_GROUPS: Final[Mapping[str, str]] = MappingProxyType(
+    {"one": "coordinator", "leader": "coordinator", CLIENT: "group-leader"}
+)
+"""By the selectors of any broker or client, those of the broker or client that is important to a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,8 @@ class PlanSettings:
     """Traced events (``traced_trigger``): half of the single faults wait for one of them. Without any, none waits."""
     weights: Mapping[str, int] = field(default_factory=dict)
     """How many cards a kind or a recipe has in the deck; 1 for those not named."""
+    groups: tuple[str, ...] = ()
+    """Groups of consumers: many faults of any broker strike the coordinator of one, and many of clients its leader."""
 
     def cards_of(self, name: str) -> int:
         """Return how many cards of this kind or recipe are in the deck."""
@@ -186,7 +194,20 @@ def draw(kind: type[Fault], rng: Random, settings: PlanSettings) -> Fault:
         if settings.suits(fault):
             break
         fault = kind.draw(rng, settings.durations)
-    return fault
+    return _maybe_at_group(fault, rng, settings)
+
+
+def _maybe_at_group(fault: Fault, rng: Random, settings: PlanSettings) -> Fault:
+    """Return a fault of any broker or client, which in half of the cases strikes one that is important to a group.
+
+    Without groups in the settings nothing is drawn.
+    """
+    role = _ROLES_IN_GROUPS.get(getattr(fault, "selector", ""))
+    if not settings.groups or role is None or getattr(fault, "when", "now") != "now":
+        return fault
+    group, is_aimed = rng.choice(settings.groups), rng.random() < 0.5
+    aimed = msgspec.structs.replace(fault, selector=f'{role}("{group}")')
+    return aimed if is_aimed and settings.suits(aimed) else fault
 
 
 def encode(plan: Iterable[PlannedFault]) -> list[dict[str, Any]]:

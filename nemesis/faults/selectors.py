@@ -11,6 +11,8 @@ ones, are not chosen. Two names are exceptions: ``touched`` is a living broker t
 and ``tracer`` the broker whose event is the fault's trigger (refused by the conductor when another fault has touched
 it, unless the fault may share its victim). A name that stands for nobody now is unresolved, and the
 conductor asks again for a few seconds.
+
+Client processes have names of their own: ``client_selectors``.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from nemesis.support.node_names import BROKER, CONTROLLER, node_of
 
 ALLOWED = (
     'controller, bystander, leader, leader("t",0), follower, follower("t",0), coordinator("g"), one, '
-    "minority, majority, all, touched, tracer, broker-N, controller-N, voters-minority, voters-majority"
+    "minority, majority, all, touched, tracer, broker-N, controller-N, voters-minority, voters-majority "
+    "(client processes and group-leader are for kill-client and pause-client)"
 )
 TOUCHED = "touched"
 _PARTITION = re.compile(r"""(leader|follower)\(\s*["']([^"']+)["']\s*,\s*(\d+)\s*\)""")

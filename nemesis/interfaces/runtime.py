@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from nemesis.interfaces.brokers import AlterPartitionRequests, BrokerEpochs, BrokerSessions
+from nemesis.interfaces.clients import ClientProcesses
 from nemesis.interfaces.clocks import Clocks
 from nemesis.interfaces.cluster import Cluster
 from nemesis.interfaces.disks import Disks, LogDirs, LogTails, PowerSupply
@@ -76,7 +77,7 @@ _FIND: Final[Mapping[type, Callable[[Runtime], object]]] = MappingProxyType(
     }
 )
 
-NEEDED: Final = (*_FIND, AlterPartitionRequests, BrokerEpochs)
+NEEDED: Final = (*_FIND, AlterPartitionRequests, BrokerEpochs, ClientProcesses)
 """Everything that a fault may need, the special before the general: the first one that is missing is the reason."""
 
 EVERYWHERE: Final[frozenset[type]] = frozenset(

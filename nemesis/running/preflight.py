@@ -21,12 +21,15 @@ import msgspec
 from nemesis.checkers.framework.engine import Engine
 from nemesis.faults import FAULTS
 from nemesis.faults import plan as plans
+from nemesis.faults.client_selectors import check_group
+from nemesis.faults.clients import ClientFault
 from nemesis.faults.plan import Plan
 from nemesis.faults.recipes import RECIPES
 from nemesis.history.recorder import Recorder
 from nemesis.history.run_directory import RunDirectory
 from nemesis.history.sources import JUDGED
 from nemesis.interfaces.brokers import PlantedBugs
+from nemesis.interfaces.clients import ClientProcesses
 from nemesis.interfaces.disks import LogDirs
 from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.interfaces.runtime import Missing, Runtime, first_missing, missing_of
@@ -41,6 +44,7 @@ from nemesis.running.checking_options import (
     engine_of,
     spark_master_of,
 )
+from nemesis.running.client_processes import processes_of
 from nemesis.running.mutant_choice import argument_in, mutant_of_argument
 from nemesis.running.simulated.run import runtime_config
 from nemesis.running.simulated.specification import SimulationSpec
@@ -57,7 +61,7 @@ from nemesis.support.detection import undetectable
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.paths import short
 from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
-from nemesis.workloads import WORKLOADS, WorkloadContext
+from nemesis.workloads import WORKLOADS, Workload, WorkloadContext
 from nemesis.workloads.base import WorkloadError
 
 SEED_BITS: Final = 32
@@ -128,9 +132,12 @@ class RunRequest:
     def missing(self) -> Missing:
         """Return the parts that the runtime does not have for these brokers; raises ``UsageError``.
 
-        The error names a broker property that is wrong.
+        The error names a broker property or an option of the workload that is wrong.
         """
         brokers = dict(self.scenario.chosen_target.missing(self.scenario.broker_properties))
+        clients = processes_of(_workload_of(self.scenario), self.scenario.workload.name)
+        if isinstance(clients, Unsupported):
+            brokers[ClientProcesses] = clients
         if self.scenario.log_dirs == 1:
             brokers[LogDirs] = Unsupported("log_dirs is 1 in the scenario")
         if self.is_simulated:
@@ -218,6 +225,7 @@ def prepare(options: RunOptions) -> RunRequest:
         _require_voters(request.scenario)
     request = _with_plan(request, options.plan)
     _check_workload(chosen)
+    _check_clients(request)
     _check_mutant(request)
     _require_support(request, kinds=request.scenario.faults.kinds if options.plan is None else ())
     _check_store(options.store)
@@ -357,14 +365,8 @@ def _with_plan(request: RunRequest, file: Path | None) -> RunRequest:
 
 
 def _check_workload(chosen: Scenario) -> None:
-    """Build the workload once without a cluster, so that a wrong option is found now."""
-    nobody = WorkloadContext(
-        bootstrap=[], client_hosts=[], recorder=_no_recorder, rng=Random("preflight")
-    )
-    try:
-        workload = WORKLOADS[chosen.workload.name](nobody, chosen.workload_options)
-    except WorkloadError as error:
-        raise UsageError(str(error)) from None
+    """Raise ``UsageError`` when an option of the workload is wrong, or there are not enough brokers for it."""
+    workload = _workload_of(chosen)
     needs = {
         f"the replication factor of workload {chosen.workload.name}": workload.replication_factor,
         MIN_INSYNC_REPLICAS: chosen.broker_properties.get(MIN_INSYNC_REPLICAS, 1),
@@ -374,6 +376,30 @@ def _check_workload(chosen: Scenario) -> None:
             raise UsageError(
                 f"--brokers is {chosen.brokers}: {setting} is {least}, so at least {least} brokers are needed"
             )
+
+
+def _workload_of(chosen: Scenario) -> Workload:
+    """Build the workload without a cluster; raises ``UsageError`` when an option is wrong."""
+    nobody = WorkloadContext(
+        bootstrap=[], client_hosts=[], recorder=_no_recorder, rng=Random("preflight")
+    )
+    try:
+        return WORKLOADS[chosen.workload.name](nobody, chosen.workload_options)
+    except WorkloadError as error:
+        raise UsageError(str(error)) from None
+
+
+def _check_clients(request: RunRequest) -> None:
+    """Raise ``UsageError`` when the plan names client processes or groups that the workload does not have."""
+    chosen = request.scenario
+    clients = processes_of(_workload_of(chosen), chosen.workload.name)
+    if isinstance(clients, Unsupported):
+        return
+    for group in chosen.faults.groups:
+        check_group(group, clients)
+    for planned in request.plan:
+        if isinstance(planned.fault, ClientFault):
+            planned.fault.check_clients(clients)
 
 
 def _no_recorder(process: str) -> Recorder:

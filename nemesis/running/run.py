@@ -32,6 +32,7 @@ from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.interfaces.runtime import Runtime
 from nemesis.interfaces.unsupported import supported
 from nemesis.running.background_settings import background_settings
+from nemesis.running.client_processes import processes_of
 from nemesis.running.convergence import ConvergenceWatch
 from nemesis.running.lateness import Load, machine_load, trace_lateness
 from nemesis.running.offset_samples import OffsetSamples
@@ -147,7 +148,10 @@ class Run:
                 return
             conductor = Conductor(
                 FaultContext.of(
-                    self._runtime, view, self._record.recorder(administrator.NAME, "nemesis")
+                    self._runtime,
+                    view,
+                    self._record.recorder(administrator.NAME, "nemesis"),
+                    client_processes=processes_of(workload, scenario.workload.name),
                 ),
                 self._record.recorder("nemesis", "nemesis"),
                 plan=self._plan,

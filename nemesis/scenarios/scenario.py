@@ -110,6 +110,8 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     """The shortest and the longest pause between faults, in seconds."""
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
     """How often a kind or a recipe is drawn, in multiples of those not named."""
+    groups: tuple[str, ...] = ()
+    """Groups of consumers: half of the faults of any broker strike a coordinator, of any client a group's leader."""
 
 
 class Objectives(_Strict, frozen=True, kw_only=True):
@@ -226,6 +228,7 @@ class Scenario(_Strict, frozen=True, kw_only=True):
             nodes=self.nodes,
             triggers=self.faults.after,
             weights=self.faults.weights,
+            groups=self.faults.groups,
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 SESSION: Final = "zookeeper.session.timeout.ms"
 LAG: Final = "replica.lag.time.max.ms"
+MEMBER_SESSION: Final = "session.timeout.ms"
 REVEALED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "kill": (SESSION,),
@@ -19,16 +20,20 @@ REVEALED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "pause": (SESSION, LAG),
         "partition": (SESSION, LAG),
         "stall-follower": (LAG,),
+        "pause-client": (MEMBER_SESSION,),
     }
 )
-"""By the kind of fault, the broker properties whose time-outs reveal it; the shortest one counts."""
+"""By the kind of fault, the settings whose time-outs reveal it; the shortest one counts.
+
+Only groups of consumers notice that a client pauses: a run without them does not have the setting.
+"""
 
 
 def undetectable(plan: Iterable[Mapping[str, Any]], timeouts_ms: Mapping[str, int]) -> list[str]:
     """Return a phrase for each fault of a plan, as a plan file states it, that no time-out reveals."""
     phrases = []
     for planned in plan:
-        known = REVEALED_BY.get(planned["fault"], ())
+        known = [name for name in REVEALED_BY.get(planned["fault"], ()) if name in timeouts_ms]
         revealing = min(known, key=lambda name: timeouts_ms[name], default=None)
         if revealing is None:
             continue

@@ -20,6 +20,8 @@ from msgspec import inspect
 
 from nemesis.faults import FAULTS
 from nemesis.faults.base import Fault
+from nemesis.faults.client_selectors import CLIENT
+from nemesis.faults.clients import ClientFault
 from nemesis.faults.plan import Plan, PlannedFault
 from nemesis.running.simulated.specification import DEVIATION_RATE
 from nemesis.scenarios import scenario as scenarios
@@ -85,7 +87,7 @@ def faults(kind: str, scenario: str | Scenario = "partition-controller") -> Sear
         if field.name not in ("selector", "duration_s")
     }
     if "selector" in FAULTS[kind].__struct_fields__:
-        fields["selector"] = st.sampled_from((*SELECTORS, *sorted(chosen.nodes)))
+        fields["selector"] = st.sampled_from(_selectors(FAULTS[kind], chosen))
     # Some kinds are over at once: they draw no duration either.
     if FAULTS[kind].draw(Random(0), settings.durations).duration_s > 0:
         fields["duration_s"] = _steps(low_s, high_s)
@@ -121,6 +123,13 @@ def schedules() -> SearchStrategy[Turns]:
 def seeds() -> SearchStrategy[int]:
     """Seeds of a run."""
     return st.integers(min_value=0, max_value=MAX_SEED)
+
+
+def _selectors(kind: type[Fault], scenario: Scenario) -> tuple[str, ...]:
+    if issubclass(kind, ClientFault):
+        leaders = (f'group-leader("{group}")' for group in scenario.faults.groups)
+        return CLIENT, *leaders
+    return *SELECTORS, *sorted(scenario.nodes)
 
 
 def _planned(kind: str, scenario: Scenario, within_s: float) -> SearchStrategy[PlannedFault]:

@@ -29,10 +29,12 @@ from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionSta
 from nemesis.faults.partition import Partition, ShapeName
 from nemesis.faults.zookeeper_view import ZooKeeperView
 from nemesis.history.recorder import Recorder
+from nemesis.interfaces.clients import ClientProcesses
 from nemesis.interfaces.cluster import bootstrap
 from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.interfaces.runtime import Runtime, first_missing, missing_of
-from nemesis.interfaces.unsupported import supported
+from nemesis.interfaces.unsupported import Unsupported, supported
+from nemesis.running.client_processes import processes_of
 from nemesis.support.node_names import node_of
 from nemesis.workloads import WORKLOADS, Workload, WorkloadContext
 from tests.e2e.conformance_effects import NOTHING, Effect, effect_of
@@ -52,6 +54,7 @@ BROKER_PROPERTIES = {
     "leader.imbalance.check.interval.seconds": 1,
     "leader.imbalance.per.broker.percentage": 0,
 }
+LOAD_NAME = "produce-consume"
 LOAD = {"producers": 2, "consumers": 2, "send_interval_ms": 100, "poll_interval_ms": 100}
 SEED = 7
 PATIENCE_S = 60.0
@@ -96,8 +99,13 @@ async def conform(
 
     Raises ``Deviation`` for the first one that did not do what it says.
     """
-    async with supported(runtime.ensemble).admin() as zookeeper, _load(runtime, clock_ns):
-        context = FaultContext.of(runtime, ZooKeeperView(zookeeper))
+    async with (
+        supported(runtime.ensemble).admin() as zookeeper,
+        _load(runtime, clock_ns) as client_processes,
+    ):
+        context = FaultContext.of(
+            runtime, ZooKeeperView(zookeeper), client_processes=client_processes
+        )
         await _settle(context)
         await _must_look(context, NOTHING, await count(runtime))
         await symbols_resolve(context)
@@ -241,9 +249,11 @@ async def _settle(context: FaultContext) -> None:
 
 
 @asynccontextmanager
-async def _load(runtime: Runtime, clock_ns: Callable[[], int]) -> AsyncIterator[None]:
+async def _load(
+    runtime: Runtime, clock_ns: Callable[[], int]
+) -> AsyncIterator[ClientProcesses | Unsupported]:
     """Clients that produce and consume meanwhile; what they see is nobody's concern here."""
-    workload: Workload = WORKLOADS["produce-consume"](
+    workload: Workload = WORKLOADS[LOAD_NAME](
         WorkloadContext(
             bootstrap=[(address.host, address.port) for address in bootstrap(runtime.cluster)],
             client_hosts=[
@@ -258,7 +268,7 @@ async def _load(runtime: Runtime, clock_ns: Callable[[], int]) -> AsyncIterator[
     await workload.setup(timeout_s=20.0)
     workload.start()
     try:
-        yield
+        yield processes_of(workload, LOAD_NAME)
     finally:
         await workload.stop()
 

@@ -180,6 +180,8 @@ EFFECTS: Final[Mapping[str, Expect]] = MappingProxyType(
         "packet-duplication": _bad_packets,
         "packet-reordering": _bad_packets,
         "bandwidth": _narrowness,
+        "kill-client": _nothing,
+        "pause-client": _nothing,
     }
 )
 """By the kind's name, in the order of ``FAULTS``."""

@@ -21,6 +21,7 @@ from nemesis.workloads.kafka.codec import Codec
 from nemesis.workloads.kafka.connections import Connections
 from nemesis.workloads.kafka.errors import ConnectionFailed, KafkaError
 from nemesis.workloads.kafka.fetches import FetchPosition, FetchSession
+from nemesis.workloads.kafka.frames import Traffic
 from nemesis.workloads.kafka.offset_requests import (
     EARLIEST,
     LATEST,
@@ -47,15 +48,20 @@ class KafkaClient:
         rng: Random,
         codec: Codec = wire_format,
         epoch_ms: int = 0,
+        traffic: Traffic | None = None,
     ) -> None:
-        """``epoch_ms`` is the time of day, in milliseconds since 1970, at which the loop's time was zero."""
+        """``epoch_ms`` is the time of day, in milliseconds since 1970, at which the loop's time was zero.
+
+        ``traffic`` counts what the process of the client does.
+        """
         self.metadata = ClusterMetadata()
         self._bootstrap = bootstrap
         self._rng = rng
         self._epoch_ms = epoch_ms
-        self._connections = Connections(client_id=client_id, source_host=source_host, codec=codec)
-        self._coordinator_connections = Connections(
-            client_id=client_id, source_host=source_host, codec=codec
+        counted = traffic or Traffic()
+        self._connections, self._coordinator_connections = (
+            Connections(client_id=client_id, source_host=source_host, codec=codec, traffic=counted)
+            for _ in range(2)
         )
 
     async def refresh_metadata(self, *, timeout_s: float = _METADATA_TIMEOUT_S) -> bool:

@@ -17,7 +17,7 @@ from kio.static.constants import EntityType
 from nemesis.workloads.kafka import codec as wire_format
 from nemesis.workloads.kafka.codec import Codec
 from nemesis.workloads.kafka.errors import ConnectionFailed, RequestTimedOut
-from nemesis.workloads.kafka.frames import Exchange
+from nemesis.workloads.kafka.frames import Exchange, Traffic
 
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
@@ -39,11 +39,14 @@ class KafkaConnection:
         client_id: str,
         source_host: str,
         codec: Codec = wire_format,
+        traffic: Traffic | None = None,
     ) -> None:
+        """``traffic`` counts what the client process does on all its connections."""
         self.address = (host, port)
         self._client_id = client_id
         self._source_host = source_host
         self._codec = codec
+        self._traffic = traffic or Traffic()
         self._stream: Exchange | None = None
         self._correlation_id = 0
 
@@ -93,7 +96,7 @@ class KafkaConnection:
     async def _connect(self) -> Exchange:
         try:
             _, stream = await asyncio.get_running_loop().create_connection(
-                lambda: Exchange(max_answer_bytes=_MAX_RESPONSE_BYTES),
+                lambda: Exchange(max_answer_bytes=_MAX_RESPONSE_BYTES, traffic=self._traffic),
                 *self.address,
                 local_addr=(self._source_host, 0),
             )

@@ -8,6 +8,7 @@ from typing import Any
 from nemesis.workloads.kafka.codec import Codec
 from nemesis.workloads.kafka.connection import KafkaConnection
 from nemesis.workloads.kafka.errors import ConnectionFailed
+from nemesis.workloads.kafka.frames import Traffic
 
 Address = tuple[str, int]
 
@@ -15,10 +16,11 @@ Address = tuple[str, int]
 class Connections:
     """Connects when a connection is first needed, and again after a failure."""
 
-    def __init__(self, *, client_id: str, source_host: str, codec: Codec) -> None:
+    def __init__(self, *, client_id: str, source_host: str, codec: Codec, traffic: Traffic) -> None:
         self._client_id = client_id
         self._source_host = source_host
         self._codec = codec
+        self._traffic = traffic
         self._connections: dict[int, KafkaConnection] = {}
 
     async def request(
@@ -63,4 +65,5 @@ class Connections:
             client_id=self._client_id,
             source_host=self._source_host,
             codec=self._codec,
+            traffic=self._traffic,
         )

@@ -14,11 +14,39 @@ from nemesis.workloads.kafka.errors import ConnectionFailed
 _SIZE_BYTES: Final = 4
 
 
-class Exchange(asyncio.Protocol):
-    """Not usable after an error."""
+class Traffic:
+    """What one client process has sent, and the connections that it has open."""
 
-    def __init__(self, *, max_answer_bytes: int) -> None:
+    def __init__(self) -> None:
+        self.frames = 0
+        """How many frames were sent."""
+        self._open: dict[Exchange, None] = {}
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._open)
+
+    def opened(self, exchange: Exchange) -> None:
+        """Count a connection that was made."""
+        self._open[exchange] = None
+
+    def closed(self, exchange: Exchange) -> None:
+        """Count a connection as closed."""
+        self._open.pop(exchange, None)
+
+    def abort(self) -> None:
+        """Close all connections as the kernel does when a process dies: what waits in the process is not sent."""
+        for exchange in list(self._open):
+            exchange.abort()
+
+
+class Exchange(asyncio.Protocol):
+    """Not usable after an error. ``traffic`` counts what the connection's process does."""
+
+    def __init__(self, *, max_answer_bytes: int, traffic: Traffic) -> None:
         self._max_answer_bytes = max_answer_bytes
+        self._traffic = traffic
         self._transport: asyncio.Transport | None = None
         self._unread = bytearray()
         self._answer: asyncio.Future[bytes] | None = None
@@ -35,6 +63,7 @@ class Exchange(asyncio.Protocol):
         answer: asyncio.Future[bytes] = loop.create_future()
         self._answer = answer
         time_is_up = loop.call_at(deadline, self._fail, TimeoutError())
+        self._traffic.frames += 1
         self._transport.write(frame)
         self._transport.resume_reading()
         self._progress()
@@ -49,6 +78,7 @@ class Exchange(asyncio.Protocol):
         assert self._transport is not None
         if self._loss is not None:
             raise self._loss
+        self._traffic.frames += 1
         self._transport.write(frame)
         # Without reading, the end of the connection would stay unknown until the next answer is awaited.
         self._transport.resume_reading()
@@ -58,9 +88,15 @@ class Exchange(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def abort(self) -> None:
+        """Let go of the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._traffic.opened(self)
 
     def data_received(self, data: bytes) -> None:
         self._unread += data
@@ -75,6 +111,7 @@ class Exchange(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._loss = exc or EOFError("the connection is closed")
+        self._traffic.closed(self)
         self._progress()
 
     def _progress(self) -> None:

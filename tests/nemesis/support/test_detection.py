@@ -11,9 +11,10 @@ import pytest
 from nemesis.cli.app import call
 from nemesis.faults import FAULTS
 from nemesis.history.run_directory import RunDirectory
-from nemesis.support.detection import LAG, REVEALED_BY, SESSION, undetectable
+from nemesis.history.vocabulary import harness
+from nemesis.support.detection import LAG, MEMBER_SESSION, REVEALED_BY, SESSION, undetectable
 
-TIMEOUTS = {SESSION: 2000, LAG: 1500}
+TIMEOUTS = {SESSION: 2000, LAG: 1500, MEMBER_SESSION: 3000}
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,9 @@ TIMEOUTS = {SESSION: 2000, LAG: 1500}
         ("stall-follower", 1.0, False),
         ("stall-follower", 5.0, True),
         ("expire-session", 0.0, True),
+        ("pause-client", 2.9, False),
+        ("pause-client", 3.0, True),
+        ("kill-client", 0.1, True),
     ],
 )
 def test_a_fault_is_detectable_from_its_time_out_on(
@@ -35,6 +39,15 @@ def test_a_fault_is_detectable_from_its_time_out_on(
     plan = [{"at_s": 5.0, "fault": fault, "duration_s": duration_s}]
     phrases = undetectable(plan, TIMEOUTS)
     assert phrases == [] if is_detectable else phrases[0].startswith(f"{fault} at 5 s lasts")
+
+
+def test_no_cluster_without_groups_is_to_notice_a_pause_of_a_client() -> None:
+    plan = [{"at_s": 5.0, "fault": "pause-client", "duration_s": 0.1}]
+    assert undetectable(plan, {SESSION: 2000, LAG: 1500}) == []
+
+
+def test_the_setting_of_sessions_of_members_is_recorded_under_this_name() -> None:
+    assert MEMBER_SESSION == harness.MEMBER_SESSION
 
 
 def test_only_faults_that_exist_are_judged() -> None:
