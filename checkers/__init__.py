@@ -28,6 +28,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``convergence``, ``liveness``    whether the cluster recovered, and in time; how long what was missing
 * ``causes``           what stopped a partition: the chain from its last write to the step that never came
 * ``faults``           whether the faults had an effect
+* ``initial_values``   what registers have before any write: stated, or concluded from reads
 * ``linearizable``     registers, mutexes, sets, queues of any system's histories
 * ``cycles``           transactions of any system's histories: dependency cycles
 * ``foreign``          which checks judge another system's history, by its workload

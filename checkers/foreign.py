@@ -18,6 +18,7 @@ from nemesis.checkers.cycles import (
     MODELS,
     STRICT_SERIALIZABLE,
     ListAppend,
+    Model,
     RwRegister,
     Transactional,
 )
@@ -59,6 +60,14 @@ MODELLED: Final = frozenset(
 """Workloads of which a consistency model says what transactions have to keep."""
 
 
+HAS_INITIAL: Final = frozenset(
+    workload
+    for workload, checks in FOREIGN.items()
+    if any(issubclass(check, RwRegister | LinearizableRegister) for check in checks)
+)
+"""Workloads of objects that have an initial value, which a user may state."""
+
+
 def named_model(workload: str | None, consistency_model: str | None) -> str | None:
     """Return the model that a verdict about this workload names: the one asked for, or the default of transactions."""
     if consistency_model is not None or workload is None or workload not in FOREIGN:
@@ -94,12 +103,14 @@ def select_foreign(
     consistency_model: str | None = None,
     *,
     has_real_time: bool = True,
+    initial: int | None = None,
 ) -> list[Check]:
     """Return the checks that decide these properties (``None``: all) of this workload, each once.
 
     A check that decides several properties returns results for all of them. Transactions are held against the
     consistency model of this name (``None``: strict-serializable, as in Elle), without real time if the history does
-    not state it. Raises KeyError for an unknown name.
+    not state it. ``initial`` is the number of the initial value of registers (``None``: not stated). Raises KeyError
+    for an unknown name.
     """
     allowed = foreign_properties(workload)
     wanted = set(allowed if names is None else names)
@@ -109,7 +120,17 @@ def select_foreign(
     model = STRICT_SERIALIZABLE if consistency_model is None else MODELS[consistency_model]
     model = model if has_real_time else without_real_time(model)
     return [
-        check(model) if issubclass(check, Transactional | LogTransactions) else check()
+        _made(check, model, initial, has_real_time=has_real_time)
         for check in FOREIGN[workload]
         if wanted & set(property_names(check))
     ]
+
+
+def _made(check: type[Check], model: Model, initial: int | None, *, has_real_time: bool) -> Check:
+    if issubclass(check, RwRegister):
+        return check(model, initial, has_real_time=has_real_time)
+    if issubclass(check, Transactional | LogTransactions):
+        return check(model)
+    if issubclass(check, LinearizableRegister):
+        return check(initial=initial)
+    return check()

@@ -7,6 +7,7 @@
 * ``write_index``, ``lookup``                 who wrote what
 * ``version_orders``, ``read_index``, ``updates``       versions: their order in lists, who saw them, who replaced them
 * ``internal``       contradictions inside one transaction
+* ``initial``        reads of an initial value that is not nil
 * ``edges``, ``list_edges``, ``register_edges``, ``process_order``  dependencies
 * ``candidate_components``       where cycles can be at all
 * ``states``, ``components``, ``search``, ``paths``       which cycles there are, the shortest ones

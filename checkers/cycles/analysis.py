@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nemesis.checkers.cycles.edges import Edges
+from nemesis.checkers.cycles.initial import InitialValue, concluded, with_initial
 from nemesis.checkers.cycles.internal import (
     contradicting_lists,
     contradicting_registers,
@@ -38,6 +39,7 @@ from nemesis.checkers.cycles.updates import Updates, list_versions, register_ver
 from nemesis.checkers.cycles.version_orders import ListOrders
 from nemesis.checkers.cycles.write_index import Writes
 from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.initial_values import NIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,10 @@ class Analysis:
     """That every order of versions has a cycle which the model forbids, or may have one."""
     reads: int = 0
     """How many reads are known."""
+    initial: int = NIL
+    """The value of registers before any write."""
+    suggestion: InitialValue | None = None
+    """That value, if it was concluded from reads and not stated."""
     dependencies: int = 0
 
 
@@ -105,9 +111,11 @@ def analyse_lists(rows: Rows, model: Model) -> Analysis:
     return analysis
 
 
-def analyse_registers(rows: Rows, model: Model) -> Analysis:
-    """Analyse transactions that read registers and write them."""
-    analysis = _gathered(rows)
+def analyse_registers(
+    rows: Rows, model: Model, initial: int | None = NIL, *, has_real_time: bool = True
+) -> Analysis:
+    """Analyse transactions that read registers and write them; ``initial`` is None if it is not stated."""
+    analysis = _gathered(rows, initial, has_real_time=has_real_time)
     txns, micro, writes, last_read = (
         analysis.txns,
         analysis.micro,
@@ -155,11 +163,16 @@ def _contradictions(analysis: Analysis, internal: Numbers, future: Numbers) -> N
     analysis.occurrences["internal"] = Occurrences(reads=np.union1d(internal, future))
 
 
-def _gathered(rows: Rows) -> Analysis:
+def _gathered(rows: Rows, initial: int | None = NIL, *, has_real_time: bool = True) -> Analysis:
     txns, micro = transactions(rows)
-    writes = Writes.of(micro)
+    suggestion = concluded(txns, micro, has_real_time=has_real_time) if initial is None else None
+    if initial is None:
+        initial = NIL if suggestion is None else suggestion.value
+    micro = with_initial(micro, initial)
+    writes = Writes.of(micro, initial)
     last_read = writes.last_read(micro)
-    return Analysis(txns, micro, writes, last_read, writes.own(micro, last_read))
+    own = writes.own(micro, last_read)
+    return Analysis(txns, micro, writes, last_read, own, initial=initial, suggestion=suggestion)
 
 
 def _common(analysis: Analysis, read_index: ReadIndex) -> None:

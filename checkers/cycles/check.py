@@ -23,6 +23,7 @@ from nemesis.checkers.cycles.transaction_rows import COLUMNS, KINDS, Rows
 from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.initial_values import NIL
 from nemesis.history.sources import EventSource
 
 if TYPE_CHECKING:
@@ -99,6 +100,18 @@ class ListAppend(Transactional):
 class RwRegister(Transactional):
     """Transactions of writes to registers and reads of them."""
 
+    def __init__(
+        self,
+        model: Model = STRICT_SERIALIZABLE,
+        initial: int | None = NIL,
+        *,
+        has_real_time: bool = True,
+    ) -> None:
+        """``initial``: the value before any write; None if it is not stated."""
+        super().__init__(model)
+        self.initial = initial
+        self.has_real_time = has_real_time
+
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
         others = (stated for name, stated in ANOMALY_PROPERTIES.items() if name not in _OF_LISTS)
@@ -107,7 +120,7 @@ class RwRegister(Transactional):
     def _analyse(self, rows: Rows) -> Analysis:
         from nemesis.checkers.cycles.analysis import analyse_registers
 
-        return analyse_registers(rows, self.model)
+        return analyse_registers(rows, self.model, self.initial, has_real_time=self.has_real_time)
 
 
 _SOURCE: Final = 'Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle" (VLDB 2020), whose names these are.'

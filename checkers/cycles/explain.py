@@ -9,6 +9,7 @@ import numpy as np
 
 from nemesis.checkers.cycles.analysis import Analysis
 from nemesis.checkers.cycles.existence import existence_finding
+from nemesis.checkers.cycles.initial import InitialValue
 from nemesis.checkers.cycles.models import (
     ANOMALIES,
     CYCLE_EXISTS,
@@ -83,7 +84,10 @@ class Explainer:
         reads = occurrences.reads if len(occurrences.reads) else nothing
         writes = occurrences.writes if len(occurrences.writes) else nothing
         both = zip(reads[:MAX_FINDINGS].tolist(), writes[:MAX_FINDINGS].tolist(), strict=True)
-        return [tell(read, write) for read, write in both], count
+        findings = [tell(read, write) for read, write in both]
+        if name == "garbage-read" and self._analysis.suggestion is not None:
+            return [*findings, self._initial(self._analysis.suggestion)], count + 1
+        return findings, count
 
     def trouble(self, name: str) -> tuple[list[Finding], int]:
         """Return what keeps parts of the history from being analysed."""
@@ -99,6 +103,8 @@ class Explainer:
             by = (
                 f"by {txns.name(a)} and by {txns.name(b)}" if a != b else f"twice by {txns.name(a)}"
             )
+            if first == write:
+                by = f"by {txns.name(a)}, and is its initial value"
             about = self._words.key(int(writes.micro[write]))
             sentence = (
                 f"{value} was written to {about} {by}, so what was read of it cannot be told apart."
@@ -131,8 +137,20 @@ class Explainer:
         elements = self._analysis.micro.elements(read)
         garbage = next(element for element in elements if writes.find(key, element) < 0)
         about = words.key(read)
-        sentence = f"{words.name(read)} read {garbage} of {about}, which nobody {words.wrote}."
+        sentence = f"{words.name(read)} read {words.element(garbage)} of {about}, which nobody {words.wrote}."
         return self._say("garbage-read", [about], sentence, [words.txn(read)])
+
+    def _initial(self, suggestion: InitialValue) -> Finding:
+        """The initial value was concluded from reads."""
+        words, read = self._words, suggestion.read
+        row = int(self._analysis.txns.row[words.txn(read)])
+        return finding(
+            "garbage-read",
+            words.key(read),
+            suggestion.sentence,
+            row,
+            verdict=Verdict.UNKNOWN,
+        )
 
     def _duplicate(self, read: int, _: int) -> Finding:
         elements = self._analysis.micro.elements(read)

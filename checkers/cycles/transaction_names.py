@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from nemesis.checkers.cycles.analysis import Analysis
+from nemesis.checkers.cycles.initial import OF_NIL
 from nemesis.checkers.cycles.transactions import WRITE
+from nemesis.checkers.initial_values import NIL
 
 SHOWN: Final = 8
 """Elements of a list that its name shows, its last ones."""
@@ -35,9 +37,14 @@ class Words:
         if self.analysis.micro.code[micro] == WRITE:
             return str(elements[0])
         if self.analysis.list_orders is None:
-            return str(elements[0]) if elements else "nil"
+            return self.element(elements[0] if elements else self.analysis.initial)
         omitted = "…, " if len(elements) > SHOWN else ""
         return f"[{omitted}{', '.join(map(str, elements[-SHOWN:]))}]"
+
+    @staticmethod
+    def element(element: int) -> str:
+        """A value of a register, nil included."""
+        return "nil" if element in (NIL, OF_NIL) else str(element)
 
     @property
     def wrote(self) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from nemesis.checkers.cycles.lookup import find, indexed, last_found
 from nemesis.checkers.cycles.transactions import UNKNOWN, WRITE, Mask, MicroOperations
 from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.initial_values import NIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Writes:
     slots: Numbers
     """Numbers of writes, −1 without one."""
     repeated: Numbers
-    """Writes whose value had been written to the key before."""
+    """Writes whose value had been written to the key before, or is its initial value."""
     ambiguous: Mask
     """For each key, whether there is such a write."""
 
@@ -42,14 +43,14 @@ class Writes:
         return len(self.micro)
 
     @classmethod
-    def of(cls, micro: MicroOperations) -> Writes:
+    def of(cls, micro: MicroOperations, initial: int = NIL) -> Writes:
         chosen = np.flatnonzero(micro.code == WRITE)
         key = micro.key[chosen]
         value = micro.flat[micro.element_start[chosen]].astype(np.int64)
         sizes = np.bincount(key, minlength=len(micro.keys))
         first_slot = np.concatenate(([0], np.cumsum(_powers_of_two(2 * sizes))))
         slots, is_repeated = indexed(key, value, first_slot)
-        repeated = np.flatnonzero(is_repeated)
+        repeated = np.flatnonzero(is_repeated | (value == initial))
         ambiguous = np.zeros(len(micro.keys), dtype=np.bool_)
         ambiguous[key[repeated]] = True
         return cls(

@@ -12,8 +12,8 @@ A history is linearizable unless
 * two forward zones overlap;
 * a backward zone lies inside a forward zone.
 
-The initial value (``UNSET``) was written before everything. A write of unknown outcome counts only if its value was
-read. "Before" is strict: operations that touch in one nanosecond may be in either order.
+The initial value (``UNSET``, if no other is stated) was written before everything. A write of unknown outcome counts
+only if its value was read. "Before" is strict: operations that touch in one nanosecond may be in either order.
 
 All keys are judged at once: each has a stretch of time of its own, one after the other, so that zones of different keys
 never meet. The cost is that of sorting the zones by their lower ends, in which order they nearly are already.
@@ -59,9 +59,11 @@ class Values:
     is_initial: Mask
     keys: Numbers
     """Numbers of the keys, from 0; −1 for an id that is of no value."""
+    initial: int
+    """The value before all writes."""
 
     @classmethod
-    def of(cls, operations: Operations) -> Values:
+    def of(cls, operations: Operations, initial: int = UNSET) -> Values:
         keys, key_count = sequence_numbers(operations.key)
         is_nil = operations.value == UNSET
         values = operations.value
@@ -74,19 +76,19 @@ class Values:
         of_id = np.full(count, -1, dtype=np.int64)
         of_id[ids] = keys
         is_initial = np.zeros(count, dtype=np.bool_)
-        is_initial[ids[is_nil & ~is_write]] = True
+        is_initial[ids[(operations.value == initial) & ~is_write]] = True
         writes = np.flatnonzero(is_write & ~is_fail)
         failed = _latest_first(operations, np.flatnonzero(is_write & is_fail))
         written_by = last_of(ids[writes], writes, count)
         failed_by = last_of(ids[failed], failed, count)
-        return cls(ids, written_by, failed_by, is_initial, of_id)
+        return cls(ids, written_by, failed_by, is_initial, of_id, initial)
 
 
 def written_again(operations: Operations, values: Values) -> Numbers:
     """Positions of writes whose value another one writes, too, and of writes of the initial value."""
     writes = np.flatnonzero((operations.f == WRITE) & (operations.outcome != FAIL))
     last = values.written_by[values.ids[writes]]
-    rewritten: Numbers = writes[(last != writes) | (operations.value[writes] == UNSET)]
+    rewritten: Numbers = writes[(last != writes) | (operations.value[writes] == values.initial)]
     return rewritten
 
 
@@ -106,7 +108,7 @@ def reads(operations: Operations, values: Values) -> Reads:
     done = np.flatnonzero((operations.f == READ) & (operations.outcome == OK))
     ids = values.ids[done]
     write = values.written_by[ids]
-    is_missing = (write < 0) & (operations.value[done] != UNSET)
+    is_missing = (write < 0) & (operations.value[done] != values.initial)
     is_failed = is_missing & (values.failed_by[ids] >= 0)
     is_early = (write >= 0) & (operations.finish[done] < operations.start[write])
     return Reads(

@@ -1,8 +1,9 @@
 """linearizable-register, linearizable-cas-register: reads and writes of a register happen at one moment each.
 
 Every operation that succeeded had its effect at one moment between its invocation and its completion, a read returns
-what was written last before its moment, and a compare-and-set finds its first value then. A read of nothing (``nil``)
-returns the initial value. An operation of unknown outcome had its effect once after its invocation, or never.
+what was written last before its moment, and a compare-and-set finds its first value then. The initial value is ``nil``,
+unless another is stated or concluded (``nemesis.checkers.initial_values``). An
+operation of unknown outcome had its effect once after its invocation, or never.
 Smallest break: write 1 is over; a read that begins afterwards returns nil.
 
 How it is decided, key by key:
@@ -32,6 +33,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Mask
+from nemesis.checkers.initial_values import NIL, Changes, Observed, Suggestion, suggested
 from nemesis.checkers.linearizable import phrases, zone_findings
 from nemesis.checkers.linearizable.elements import Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck
@@ -39,9 +41,9 @@ from nemesis.checkers.linearizable.object_operations import (
     FAIL,
     INFO,
     OK,
-    UNSET,
     Operations,
     by_key,
+    sequence_numbers,
 )
 from nemesis.checkers.linearizable.register_zones import Values, written_again
 from nemesis.checkers.linearizable.search import LIMIT, Effect, GaveUp, search
@@ -60,20 +62,25 @@ class LinearizableRegister(ObjectCheck):
     def properties(cls) -> tuple[Property, ...]:
         return (LINEARIZABLE_REGISTER,)
 
-    def __init__(self, limit: int = LIMIT) -> None:
-        """``limit``: configurations that a search may try beyond ``possible.FREE`` for each operation."""
+    def __init__(self, limit: int = LIMIT, initial: int | None = NIL) -> None:
+        """``limit``: configurations that a search may try beyond ``possible.FREE`` for each operation. ``initial``:
+        the initial value; None if it is not stated.
+        """
         self.limit = limit
+        self.initial = initial
 
     def decide(self, operations: Operations, lists: Listed) -> Results:
-        values = Values.of(operations)
+        arguments = _Arguments.of(lists)
+        initial, open_findings = self._initial(operations, arguments)
+        values = Values.of(operations, initial)
         searched = _needs_search(operations, values)
         if searched.any():
             zoned = operations.select(~searched)
-            zone_results = zone_findings.findings(self.name, zoned, Values.of(zoned))
+            zone_results = zone_findings.findings(self.name, zoned, Values.of(zoned, initial))
         else:
             zone_results = zone_findings.findings(self.name, operations, values)
-        findings = [*zone_results.findings]
-        findings += self._searched(operations.select(searched), _Arguments.of(lists))
+        findings = [*zone_results.findings, *open_findings]
+        findings += self._searched(operations.select(searched), arguments, initial)
         looked = (operations.outcome == OK) & (operations.f != WRITE)
         (decided,) = self.properties()
         return conclude(
@@ -83,7 +90,19 @@ class LinearizableRegister(ObjectCheck):
             finding_count=zone_results.count + len(findings) - len(zone_results.findings),
         )
 
-    def _searched(self, searched: Operations, arguments: _Arguments) -> list[Finding]:
+    def _initial(self, operations: Operations, arguments: _Arguments) -> tuple[int, list[Finding]]:
+        """The initial value, and the finding that it was concluded and not stated."""
+        if self.initial is not None:
+            return self.initial, []
+        suggestion, position = _suggested(operations, arguments)
+        if suggestion is None:
+            return NIL, []
+        proof = phrases.rows(operations, position)
+        key = phrases.key_name(int(operations.key[position]))
+        unknown = finding(self.name, key, suggestion.sentence, *proof, verdict=Verdict.UNKNOWN)
+        return suggestion.value, [unknown]
+
+    def _searched(self, searched: Operations, arguments: _Arguments, initial: int) -> list[Finding]:
         """The findings of the keys that need a search."""
         if not len(searched):
             return []
@@ -94,10 +113,10 @@ class LinearizableRegister(ObjectCheck):
             )
             again = phrases.rows(searched, 0)
             return [finding(self.name, "the history", sentence, *again, verdict=Verdict.UNKNOWN)]
-        results = [self._key(of_key, arguments) for of_key in by_key(searched)]
+        results = [self._key(of_key, arguments, initial) for of_key in by_key(searched)]
         return [result for result in results if result is not None]
 
-    def _key(self, of_key: Operations, arguments: _Arguments) -> Finding | None:
+    def _key(self, of_key: Operations, arguments: _Arguments, initial: int) -> Finding | None:
         effects = arguments.effects(of_key)
         if None in effects:
             position = effects.index(None)
@@ -113,7 +132,7 @@ class LinearizableRegister(ObjectCheck):
         kept = _matters(of_key, stated := [effect for effect in effects if effect is not None])
         of_key = of_key.select(kept)
         stated = [effect for effect, is_kept in zip(stated, kept.tolist(), strict=True) if is_kept]
-        search_result = search(of_key, stated, UNSET, self.limit)
+        search_result = search(of_key, stated, initial, self.limit)
         if search_result is None:
             return None
         if isinstance(search_result, GaveUp):
@@ -154,6 +173,28 @@ class _Arguments:
                 continue
             stated = self.by_row.get(invoked) or self.by_row.get(completed)
             yield None if stated is None else Effect(FS[CAS], *stated)
+
+
+def _suggested(operations: Operations, arguments: _Arguments) -> tuple[Suggestion | None, int]:
+    """The initial value that reads and compare-and-sets show, and the position of one that shows it."""
+    number, (keys, _) = np.arange(len(operations)), sequence_numbers(operations.key)
+    changes = np.flatnonzero(operations.f != READ)
+    old, new = operations.value.copy(), operations.value.copy()
+    is_stated = np.ones(len(operations), dtype=np.bool_)
+    if (operations.f == CAS).any():
+        effects = arguments.effects(operations)
+        is_stated = np.array([effect is not None for effect in effects], dtype=np.bool_)
+        for position in np.flatnonzero((operations.f == CAS) & is_stated).tolist():
+            effect = effects[position]
+            assert effect is not None
+            assert effect.needs is not None
+            old[position], new[position] = effect.needs, effect.gives
+    reads = np.flatnonzero((operations.f != WRITE) & (operations.outcome == OK) & is_stated)
+    suggestion = suggested(
+        Observed(keys[reads], old[reads], operations.finish[reads], number[reads]),
+        Changes(keys[changes], new[changes], operations.start[changes], number[changes]),
+    )
+    return suggestion, 0 if suggestion is None else int(reads[suggestion.position])
 
 
 def _needs_search(operations: Operations, values: Values) -> Mask:

@@ -100,18 +100,19 @@ class _Telling:
     ) -> Finding:
         ended, began = self._ends(throughout, possible)
         other_ended, other_began = self._ends(between, possible)
-        value = "nil" if self.values.is_initial[throughout] else self._value(began)
+        initial = value_name(self.values.initial)
+        value = initial if self.values.is_initial[throughout] else self._value(began)
         other, key = self._value(other_began), self._key(began)
         of_operations = self.operations
         low = None if ended is None else int(of_operations.finish[ended])
         high = int(of_operations.start[began])
         since = "the beginning" if low is None else f"{low:,} ns"
         if ended is None:
-            steps = ["nil is the value before all writes."]
+            steps = [f"{initial} is the value before all writes."]
         else:
             steps = [f"{self._said(ended)}: {value} was current by {low:,} ns."]
         steps.append(f"{self._said(began)}: {value} was current at {high:,} ns or later.")
-        again = "nil does not come back" if ended is None else f"{value} was written once"
+        again = f"{initial} does not come back" if ended is None else f"{value} was written once"
         steps.append(f"{again}, so no other value was current from {since} to {high:,} ns.")
         assert other_ended is not None
         if other_ended == other_began:

@@ -15,7 +15,9 @@ import msgspec
 from nemesis.checkers import FOREIGN
 from nemesis.checkers.foreign import is_self_evident
 from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict, combine
+from nemesis.checkers.initial_values import NIL
 from nemesis.history.errors import DamagedHistoryError, ForeignHistoryError
+from nemesis.history.foreign.edn import loads
 from nemesis.history.foreign.importing import (
     WORKLOADS,
     ForeignFile,
@@ -124,6 +126,23 @@ def _require_workload(file: ForeignFile, path: Path, workload: str) -> None:
             f"{path} is no history of workload {workload}: its operations are {said}, and allowed are "
             f"{', '.join(sorted(vocabulary.functions))}"
         )
+
+
+def number_of_initial(run: RunDirectory, text: str | None) -> int | None:
+    """Return the number of an initial value, which is EDN; None if it is not stated. Raises HistoryError, OSError."""
+    if text is None:
+        return None
+    names = Names.read(run.path)
+    known, number = len(names), initial_number(text, names)
+    if len(names) > known:
+        names.write(run.path)
+    return number
+
+
+def initial_number(text: str, names: Names) -> int:
+    """Return the number of an initial value, which is EDN; it may be a new name."""
+    value = loads(text)
+    return NIL if value is None else names.number(value)
 
 
 def settle(outcome: Outcome, run: RunDirectory) -> Outcome:

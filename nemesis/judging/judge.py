@@ -57,6 +57,7 @@ def judge(
     *,
     checkers: Sequence[str] | None = None,
     consistency_model: str | None = None,
+    initial: str | None = None,
     engine: Engine = "spark",
     spark_master: str | None = None,
     known: Allowed = Allowed.DOCUMENTED,
@@ -64,7 +65,8 @@ def judge(
     """Ingest the run's raw files, check them, write results and report; return what it came to.
 
     Where raw files are gone, what was made of them is checked. ``checkers`` names the properties (``None``: all),
-    ``consistency_model`` what transactions have to keep (``None``: what they had to when they were last checked),
+    ``consistency_model`` what transactions have to keep and ``initial`` what registers have before any write, as EDN
+    (``None``: as when they were last checked),
     ``known`` which known behaviour of Kafka does not count in the verdict.
     Blocks. Raises ``HistoryError`` when the run cannot be used and OSError when it cannot be written.
     """
@@ -78,6 +80,8 @@ def judge(
     workload = info.foreign.get("workload")
     if consistency_model is not None:
         info.foreign = {**info.foreign, "consistency_model": consistency_model}
+    if initial is not None:
+        info.foreign = {**info.foreign, "initial": initial}
     checked = partial(
         check, run.history, engine=engine, spark_master=spark_master, observed=info.observes
     )
@@ -88,8 +92,9 @@ def judge(
         outcome = _outcome_of_foreign(run, info, workload, checkers, checked)
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
-    # Under another model the earlier results are of other promises.
-    is_partial = checkers is not None and consistency_model is None and run.results_file.exists()
+    # Under another model or initial value the earlier results are of other promises.
+    is_same = consistency_model is None and initial is None
+    is_partial = checkers is not None and is_same and run.results_file.exists()
     notes = [
         *info.foreign.get("notes", ()),
         *ignored_settings(info.target, open_history(run.history)),
@@ -151,6 +156,7 @@ def _outcome_of_foreign(
         names,
         info.foreign.get("consistency_model"),
         has_real_time=info.foreign.get("has_real_time", True),
+        initial=foreign.number_of_initial(run, info.foreign.get("initial")),
     )
     wanted = {*names, WELL_FORMED} if names else foreign_properties(workload)
     return foreign.settle(only(checked(chosen), wanted), run)

@@ -1,4 +1,5 @@
-"""How a run is to be checked: the options ``--checkers``, ``--consistency-model``, ``--engine`` and ``--spark-master``.
+"""How a run is to be checked: the options ``--checkers``, ``--consistency-model``, ``--initial``, ``--engine`` and
+``--spark-master``.
 
 ``nemesis run`` reads them before anything starts, ``nemesis check`` before it opens a run. Every function raises
 ``UsageError`` for a value that is not allowed.
@@ -7,12 +8,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from nemesis.checkers import CHECKERS, foreign_properties
 from nemesis.checkers.cycles import MODELS
-from nemesis.checkers.foreign import MODELLED
+from nemesis.checkers.foreign import HAS_INITIAL, MODELLED
 from nemesis.checkers.framework.engine import Engine
+from nemesis.history.foreign.edn import EdnError, loads
 from nemesis.support.choices import one_of
 from nemesis.support.errors import UsageError
 from nemesis.support.extras import is_installed, require_package
@@ -46,11 +49,27 @@ def require_model(name: str | None, workload: str | None) -> None:
     if name is None:
         return
     if workload not in MODELLED:
-        about = "a run of ours" if workload is None else f"workload {workload}"
-        raise UsageError(
-            f"--consistency-model {name} is for {', '.join(sorted(MODELLED))}, and this is {about}"
-        )
+        raise _inapplicable(f"--consistency-model {name}", MODELLED, workload)
     one_of("consistency model", name, MODELS)
+
+
+def require_initial(text: str | None, workload: str | None) -> None:
+    """Raise ``UsageError`` when the text is not a value, or the workload has no initial value."""
+    if text is None:
+        return
+    if workload not in HAS_INITIAL:
+        raise _inapplicable(f"--initial {text}", HAS_INITIAL, workload)
+    try:
+        loads(text)
+    except EdnError as error:
+        raise UsageError(
+            f"--initial is {text!r}, which is not a value ({error}): write it as in the history, 0 or nil say"
+        ) from None
+
+
+def _inapplicable(option: str, workloads: Collection[str], workload: str | None) -> UsageError:
+    about = "a run of a scenario" if workload is None else f"workload {workload}"
+    return UsageError(f"{option} is for {', '.join(sorted(workloads))}, and this is {about}")
 
 
 def default_engine() -> Engine:

@@ -20,6 +20,7 @@ from nemesis.running.checking_options import (
     checker_names,
     default_engine,
     engine_of,
+    require_initial,
     require_model,
     spark_master_of,
 )
@@ -38,6 +39,12 @@ def check(
             "--consistency-model",
             metavar="NAME",
             help="What transactions have to keep (strict-serializable).",
+        ),
+    ] = None,
+    initial: Annotated[
+        str | None,
+        typer.Option(
+            "--initial", metavar="VALUE", help="What registers have before any write (nil)."
         ),
     ] = None,
     engine: Annotated[
@@ -67,6 +74,7 @@ def check(
     known_workload = foreign.workload_of(path, workload)
     names = checker_names(checkers, known_workload)
     require_model(consistency_model, known_workload)
+    require_initial(initial, known_workload)
     if workload is None:
         directory = RunDirectory.open(path)
     else:
@@ -75,6 +83,7 @@ def check(
         directory,
         checkers=names,
         consistency_model=consistency_model,
+        initial=initial,
         engine=chosen,
         spark_master=spark_master,
         known=allowed,
