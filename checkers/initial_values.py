@@ -5,7 +5,7 @@ its key began shows it, though: if all such reads return one and the same value,
 their keys, the value can only be the initial one. Then the run is judged with this value. A violation that shows is
 certain: if the initial value was another one, these reads returned what no operation wrote. Otherwise the run is
 ``unknown``, and the sentence names the value to state. Several such values, or a value that some operation writes, are
-not concluded from.
+not concluded from. Nor are reads of keys that no operation writes, alone: what they return has no source at all.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def suggested(observed: Observed, changes: Changes) -> Suggestion | None:
     bound = _first_starts(observed, changes)
     early = np.flatnonzero(observed.finish < bound)
     values = np.unique(observed.value[early])
-    if len(values) != 1 or values[0] == NIL:
+    if len(values) != 1 or values[0] == NIL or not np.isin(observed.key[early], changes.key).any():
         return None
     written = changes.key[changes.value == values[0]]
     if np.isin(observed.key[early], written).any():

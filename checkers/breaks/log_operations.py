@@ -41,6 +41,12 @@ def poll(time: int, *records: tuple[int, int], process: str = "1", kind: str = "
     )
 
 
+def poll_of(began: int, time: int, *records: tuple[int, int], process: str = "1") -> list[Event]:
+    """A poll that reports these records, with its invocation."""
+    invoke = Event(time=began, process=process, kind="invoke", op=time, f="poll", **TP)
+    return [invoke, poll(time, *records, process=process)]
+
+
 @dataclass(frozen=True)
 class Sent:
     """A record that a transaction sends; ``offset``: where its acknowledgement places it."""

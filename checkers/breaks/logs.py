@@ -6,10 +6,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from nemesis.checkers.breaks.log_operations import Polled, Sent, Txn, poll, send, transactions
+from nemesis.checkers.breaks.log_operations import (
+    Polled,
+    Sent,
+    Txn,
+    poll,
+    poll_of,
+    send,
+    transactions,
+)
 from nemesis.history.events import Event
 
 LOST_WRITE: Final = ((send(1, 7, 0), poll(2, (1, 8))),)
+UNSEEN: Final = (
+    (send(1, 7, 0), send(2, 8, 1), *poll_of(3, 4, (0, 7)), *poll_of(5, 6)),
+    (send(1, 7, 0), send(2, 8), *poll_of(3, 4, (0, 7)), *poll_of(5, 6)),
+)
 DUPLICATE: Final = ((send(1, 7, 0), poll(2, (1, 7))),)
 INCONSISTENT_OFFSET: Final = ((send(1, 7, 0), poll(2, (0, 8))),)
 DIRTY_READ: Final = ((send(1, 7, kind="fail"), poll(2, (0, 7))),)

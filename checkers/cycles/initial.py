@@ -34,7 +34,7 @@ def concluded(
 ) -> InitialValue | None:
     """Return the initial value that reads show which no write can have preceded.
 
-    Without real time those are reads of keys that no transaction wrote.
+    Without real time only writes of the same transaction are known to come after a read.
     """
     is_read = (micro.code == READ) & (micro.count > UNKNOWN) & ~_follows_a_write(micro)
     reads = np.flatnonzero(is_read)

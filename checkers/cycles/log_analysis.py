@@ -11,8 +11,8 @@ from nemesis.checkers.cycles.edges import WR, WW, Edges
 from nemesis.checkers.cycles.log_rows import LogRows, Placed
 from nemesis.checkers.cycles.process_order import process_edges
 from nemesis.checkers.cycles.search import Cycle, cycles_among
-from nemesis.checkers.cycles.transaction_rows import OK
-from nemesis.checkers.cycles.transactions import Transactions
+from nemesis.checkers.cycles.transaction_rows import INFO, OK
+from nemesis.checkers.cycles.transactions import NEVER, Transactions
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.columns import UNSET
 from nemesis.checkers.linearizable.elements import NONE, numbered
@@ -27,7 +27,7 @@ class LogAnalysis:
     rows: LogRows
     txns: Transactions
     txn: Numbers
-    """Of each part that succeeded its transaction."""
+    """Of each part its transaction."""
     reads: Edges
     """From the sender of a record to who polled it; each shown by an entry of ``rows.polled``."""
     appends: Edges
@@ -85,9 +85,10 @@ class LogAnalysis:
 
 
 def _transactions(rows: LogRows) -> tuple[Transactions, Numbers]:
-    """Return the transactions as they ended, and of each part that succeeded its transaction.
+    """Return the transactions as they ended, and of each part its transaction.
 
-    Parts of one are what one process ended at one time (``nemesis.history.foreign.logs``).
+    Of one in doubt it is unknown when it ended. Parts of one are what one process ended at one time
+    (``nemesis.history.foreign.logs``).
     """
     names: dict[str, int] = {}
     base = [names.setdefault(process_of(word), len(names)) for word in rows.processes]
@@ -104,11 +105,11 @@ def _transactions(rows: LogRows) -> tuple[Transactions, Numbers]:
     is_begun = np.append(rows.began_op, UNSET)[began_index] == rows.op[first]
     txns = Transactions(
         op=rows.op[first],
-        outcome=np.full(len(first), OK, dtype=np.int8),
+        outcome=np.where(rows.is_ok[first], OK, INFO).astype(np.int8),
         process=process[first],
         processes=list(names),
         began=np.where(is_begun, np.append(rows.began_at, UNSET)[began_index], UNSET),
-        ended=rows.ended[first],
+        ended=np.where(rows.is_ok[first], rows.ended[first], NEVER),
         row=rows.row[first],
         problems=(),
     )

@@ -40,12 +40,14 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class LogRows:
-    """Parts of operations: which were invoked when, and which succeeded."""
+    """Parts of operations: which were invoked when, and which succeeded or are in doubt."""
 
     began_op: Numbers
     began_at: Numbers
     op: Numbers
-    """Of each part that succeeded. What follows likewise."""
+    """Of each part that succeeded or is in doubt. What follows likewise."""
+    is_ok: Mask
+    """Whether it succeeded."""
     ended: Numbers
     row: Numbers
     process: Numbers
@@ -59,7 +61,7 @@ class LogRows:
     def of(cls, segment: Segment) -> LogRows:
         segment = segment.where(segment.is_word("f", {SEND, POLL}))
         begun = segment.where(segment.is_kind(Kind.INVOKE))
-        done = segment.where(segment.is_kind(Kind.OK))
+        done = segment.where(segment.is_kind(Kind.OK, Kind.INFO))
         process, processes = done.codes("process")
         log, logs = done.codes("topic")
         is_send = done.is_word("f", {SEND})
@@ -67,6 +69,7 @@ class LogRows:
             began_op=begun.numbers("op"),
             began_at=begun.numbers("time"),
             op=done.numbers("op"),
+            is_ok=done.is_kind(Kind.OK),
             ended=done.numbers("time"),
             row=done.rows,
             process=process,
@@ -97,6 +100,7 @@ class LogRows:
             began_op=np.concatenate([part.began_op for part in parts]),
             began_at=np.concatenate([part.began_at for part in parts]),
             op=np.concatenate([part.op for part in parts]),
+            is_ok=np.concatenate([part.is_ok for part in parts]),
             ended=np.concatenate([part.ended for part in parts]),
             row=np.concatenate([part.row for part in parts]),
             process=np.concatenate(process),

@@ -14,9 +14,11 @@ sender (wr). A poll that did not return a record says nothing (it may lag), so t
   of transactions that are under way together (KIP-98): a partition may have the first one's record, the second one's,
   and another one of the first.
 
-Each send or poll by itself counts as a transaction, too. Only what succeeded is looked at: of others nobody knows what
-they polled. Limits: a value that was sent twice to a log is left out (``duplicate`` tells of it); all sends and polls
-fit into memory, and one task judges them. Source: jepsen.tests.kafka, for what logs tell of transactions.
+Each send or poll by itself counts as a transaction, too. A transaction in doubt has committed if a record of it was
+polled; then it comes before who polled the record, and after the senders of what it reports to have polled. When it
+ended is unknown. Of one that no poll shows nothing follows, because no transaction comes after it. Limits: a value that
+was sent twice to a log is left out (``duplicate`` tells of it); all sends and polls fit into memory, and one task
+judges them. Source: jepsen.tests.kafka, for what logs tell of transactions.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ BY_POLLS: Final = {
 
 
 class LogTransactions(GlobalCheck[LogRows]):
-    kinds = frozenset({Kind.INVOKE, Kind.OK})
+    kinds = frozenset({Kind.INVOKE, Kind.OK, Kind.INFO})
     columns = ("f", "op", "value", "offset", "offsets", "values", "topic")
 
     @classmethod

@@ -6,6 +6,8 @@ some), so a gap alone is no anomaly.
 
 * **lost-write**: a send was acknowledged at an offset, records at larger offsets were read, and nobody ever read its
   value. Smallest break: ok(7 at 0), a poll returns offset 1 only.
+* **unseen**: a send was acknowledged, and nobody ever read its value, though a consumer read the log to its end
+  afterwards (``read_to_end``).
 * **duplicate**: one value at several offsets. Smallest break: ok(7 at 0), a poll returns 7 at 1.
 * **inconsistent-offset**: one offset with several values. Smallest break: ok(7 at 0), a poll returns 8 at 0.
 * **dirty-read** (G1a): a value was read whose send failed.
@@ -17,7 +19,8 @@ Premises, which are those of the workload: a value is sent once; consumers begin
 it, or are other consumers (``nemesis.history.foreign.logs`` names those that are assigned anew); nothing is deleted
 by age or compaction. A poll that failed, or whose end is unknown, counts for the records that it reports: they were in
 the log. Where its consumer reads on is unknown, so of the order of polls only successful ones tell. How many
-acknowledged records were not read when the history ended is given as a number.
+acknowledged records were not read when the history ended is given as a number: it includes those that no consumer
+looked for.
 
 The check is arithmetic on columns, one partition at a time. Limits: a partition's records must fit into memory; a
 value that nobody sent is not looked for. Source: jepsen.tests.kafka.
@@ -40,6 +43,7 @@ from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import History, Property
 from nemesis.checkers.framework.segment import Key, Numbers, Segment
 from nemesis.checkers.log import client_log
+from nemesis.checkers.log.read_to_end import ends_of_log, unseen
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
 
@@ -74,7 +78,7 @@ class LogReport:
 
 class OffsetLog(Grouped[LogReport]):
     keys = ("topic", "partition")
-    kinds = frozenset({Kind.OK, Kind.FAIL, Kind.INFO})
+    kinds = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})
     columns = ("f", "op", "value", "offset", "offsets", "values", "topic", "partition")
 
     @classmethod
@@ -107,7 +111,8 @@ class OffsetLog(Grouped[LogReport]):
         ]
 
 
-def _judge(tp: str, segment: Segment, report: LogReport) -> None:
+def _judge(tp: str, everything: Segment, report: LogReport) -> None:
+    segment = everything.where(~everything.is_kind(Kind.INVOKE))
     sends = segment.where(segment.is_word("f", {"send"}))
     failed = sends.where(sends.is_kind(Kind.FAIL))
     sends = sends.where(sends.is_kind(Kind.OK))
@@ -124,8 +129,11 @@ def _judge(tp: str, segment: Segment, report: LogReport) -> None:
     )
     never_read = ~np.isin(sends.numbers("value"), read.value)
     report.unseen = int(np.count_nonzero(never_read))
+    ends = ends_of_log(everything, int(read.offset.max())) if report.unseen and len(read) else []
+    missing = list(unseen(tp, sends.where(never_read), ends))
     for anomaly in (
         *_lost(tp, acknowledged, read),
+        *missing,
         *_several(tp, known),
         *_dirty(tp, failed, sends, read),
         *_polled(tp, given, consumer, done, np.unique(known.offset)),
@@ -135,6 +143,7 @@ def _judge(tp: str, segment: Segment, report: LogReport) -> None:
     report.checked.update(
         {
             "lost-write": len(acknowledged) if len(read) else 0,
+            "unseen": len(sends) - report.unseen + len(missing),
             "duplicate": len(known),
             "inconsistent-offset": len(known),
             "dirty-read": len(read),
@@ -299,6 +308,13 @@ LOST_WRITE: Final = _of_a_log(
 )
 _PROPERTIES: Final = (
     LOST_WRITE,
+    replace(
+        _of_a_log(client_log.UNSEEN, "acknowledged sends", breaks.UNSEEN, is_self_evident=False),
+        promise="An acknowledged record is read by a consumer that reads its log to the end afterwards.",
+        unknown="No acknowledged record was read, and no consumer read a log to its end.",
+        reason=None,
+        stand_ins=frozenset(),
+    ),
     _of_a_log(client_log.DUPLICATE, "known records", breaks.DUPLICATE, is_self_evident=True),
     _of_a_log(
         client_log.INCONSISTENT_OFFSET,

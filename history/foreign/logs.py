@@ -3,7 +3,8 @@
 An operation (``send``, ``poll`` or ``txn``) is a vector of micro-operations: ``[:send k v]``, which returns
 ``[:send k [offset v]]``, and ``[:poll]``, which returns ``[:poll {k [[offset v] …]}]``. Each send, and each poll of
 each key, is an operation of ours on partition 0 of the topic that the key names. ``part_of`` says what it was part of:
-``txn#2``, the micro-operation 2 of a transaction; all parts have the times of the whole.
+``txn#2``, the micro-operation 2 of a transaction; all parts have the times of the whole. A successful poll that
+returned nothing is one of each key that is assigned.
 
 A consumer reads on from where it was, unless it is assigned other keys or seeks. The events contain no assignments: a
 consumer that is assigned a key again goes on as another consumer, ``3/1`` after ``3``. Under ``subscribe`` keys may
@@ -123,7 +124,11 @@ class Logs(Vocabulary):
             producer += f"/{self._overlapping[invoke.process]}"
         parts = []
         for index, (request, answer) in enumerate(zip(asked, answered, strict=True)):
-            for micro in self._micro_parts(invoke.process, producer, request, answer, names):
+            micro_parts = [*self._micro_parts(invoke.process, producer, request, answer, names)]
+            if not micro_parts:
+                is_reading_on = kind == OK and pair.is_alone
+                micro_parts = self._empty_polls(invoke.process, is_reading_on=is_reading_on)
+            for micro in micro_parts:
                 where = {**micro.where, "part_of": f"{invoke.f}#{index}"}
                 sent = event(invoke, micro.f, {**where, **micro.sent}, process=micro.process)
                 got = {**where, **micro.got}
@@ -152,8 +157,17 @@ class Logs(Vocabulary):
                 }
                 name = consumer.name(word, _topic(key))
                 yield _MicroPart(POLL, name, _log(key), {}, got)
-        else:
-            yield _MicroPart(POLL, word, {}, {}, {})
+
+    def _empty_polls(self, process: int | str, *, is_reading_on: bool) -> list[_MicroPart]:
+        """Return the parts of a poll without a record: one of each assigned key, if it is known where it reads on."""
+        consumer, word = self._consumers[process], word_of(process)
+        assigned = consumer.assigned if is_reading_on else ()
+        got: Columns = {"offsets": [], "values": []}
+        parts = [
+            _MicroPart(POLL, consumer.name(word, _topic(key)), _log(key), {}, got)
+            for key in assigned
+        ]
+        return parts or [_MicroPart(POLL, word, {}, {}, {})]
 
     def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
         line = 0
@@ -179,11 +193,14 @@ class _Consumer:
     restarts: Counter[str] = field(default_factory=Counter)
     """By topic, how often the consumer may have started again there."""
     is_subscribed: bool = False
+    assigned: tuple[Any, ...] = ()
+    """The keys that it reads; none if a group assigns them."""
 
     def assign(self, completion: Operation) -> None:
         """Take note of what it is assigned from now on."""
         was_subscribed, self.is_subscribed = self.is_subscribed, completion.f == "subscribe"
         keys = completion.value if is_vector(completion.value) else ()
+        self.assigned = () if self.is_subscribed else tuple(dict.fromkeys(keys))
         kept = {_topic(key) for key in keys}
         if was_subscribed or self.is_subscribed or (completion.other or {}).get(SEEKS):
             kept = set()
@@ -271,7 +288,7 @@ def _written(parts: list[Mapping[str, Any]], names: Names) -> tuple[Any, ...]:
                 zip(part["offsets"], map(names.value, part["values"]), strict=True)
             )
             for part in parts
-            if "offsets" in part
+            if part.get("offsets")
         }
         return (Keyword(POLL),) if is_invoke else (Keyword(POLL), records)
     value = names.value(first["value"])

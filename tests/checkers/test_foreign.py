@@ -26,7 +26,7 @@ def test_a_check_is_made_once_for_several_properties() -> None:
     assert len(select_foreign("kafka", ["duplicate", "lost-write"])) == 1
 
 
-@pytest.mark.parametrize("name", ["unseen", "hw-bounded", "vibes"])
+@pytest.mark.parametrize("name", ["withheld", "hw-bounded", "vibes"])
 def test_a_property_of_another_workload_is_refused(name: str) -> None:
     with pytest.raises(KeyError, match=name):
         select_foreign("kafka", [name])

@@ -71,6 +71,8 @@ def test_nil_is_read_of_what_has_another_initial_value(workload: str) -> None:
     [
         # The value is read after a write only.
         [("w", 1), ("r", 0)],
+        # No key is written.
+        [("r", 0)],
         # Two values before all writes.
         [("r", 0), ("r", 2), ("w", 1)],
         # The value is written later, so that it was read too early.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nemesis.checkers.breaks import logs as breaks
-from nemesis.checkers.breaks.log_operations import poll, send
+from nemesis.checkers.breaks.log_operations import poll, poll_of, send
 from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.log.offset_log import OffsetLog
@@ -105,6 +105,38 @@ def test_what_nobody_has_read_yet_is_not_lost_but_counted() -> None:
     judged = result("lost-write", send(1, 7, 0), send(2, 8, 1), poll(3, (0, 7)))
     assert judged.verdict is Verdict.VALID
     assert judged.numbers == {"acknowledged_and_never_read_records": 1.0}
+
+
+READ_TO_END = (send(1, 7, 0), send(2, 8, 1), *poll_of(3, 4, (0, 7)), *poll_of(5, 6))
+
+
+def test_what_a_consumer_should_have_read_at_the_end_is_unseen() -> None:
+    (finding,) = result("unseen", *READ_TO_END).findings
+    assert finding.verdict is Verdict.INVALID
+    assert finding.sentence == (
+        "Value 8, acknowledged at offset 1 of t-0, was never read, though 1 read the log to its end afterwards."
+    )
+    assert [event["time"] for event in finding.events] == [2, 4, 6]
+    assert broken(READ_TO_END) == ["unseen"]
+
+
+def test_what_nobody_looked_for_is_not_unseen() -> None:
+    sent, (poll_begun, poll_ended, *empty) = READ_TO_END[:2], READ_TO_END[2:]
+    late = send(7, 8, 1)
+    for events in (
+        # It was acknowledged after the poll that returned the last record had begun.
+        (READ_TO_END[0], poll_begun, poll_ended, *empty, late),
+        # The consumer did not poll again, or another one did.
+        (*sent, poll_begun, poll_ended),
+        (*sent, poll_begun, poll_ended, *poll_of(5, 6, process="2")),
+        # The first poll may have ended before a broker answered.
+        (*sent, *poll_of(3, 4), poll(7, (0, 7), process="2")),
+        # Another consumer read it.
+        (*READ_TO_END, *poll_of(7, 8, (1, 8), process="2")),
+        # Its send is in doubt.
+        (READ_TO_END[0], send(2, 8, kind="info"), *READ_TO_END[2:]),
+    ):
+        assert broken(events) == [], events
 
 
 def test_duplicate() -> None:

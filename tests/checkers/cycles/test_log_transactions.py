@@ -102,6 +102,19 @@ def test_of_what_failed_or_is_in_doubt_nothing_follows() -> None:
         assert sentences(first, Txn(1, 11, second.parts, "1", kind)) == {}
 
 
+def test_a_transaction_in_doubt_has_committed_if_its_record_was_polled() -> None:
+    sent, polled = Txn(20, 30, [Sent("x", 1, 0)], "1", "info"), POLLED_BEFORE_SENT[0]
+    assert sentences(polled, sent) == {"G1c-realtime": "invalid"}
+    assert sentences(polled, Txn(20, 30, [Sent("x", 2, 0)], "1", "info")) == {}
+
+
+def test_it_is_unknown_when_a_transaction_in_doubt_ended() -> None:
+    sent = Txn(0, 10, [Sent("x", 1, 0)], "0", "info")
+    later = Txn(20, 30, [Sent("y", 2, 0)], "0")
+    both = Txn(1, 31, [Polled("y", [(0, 2)]), Polled("x", [(0, 1)])], "1")
+    assert sentences(sent, later, both) == {}
+
+
 def test_a_value_that_was_sent_twice_shows_no_order() -> None:
     again = Txn(2, 12, [Sent("x", 1, 1)], "2")
     assert "G1c" not in sentences(*EACH_OTHER, again)

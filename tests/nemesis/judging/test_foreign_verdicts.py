@@ -232,3 +232,25 @@ def test_texts_that_no_file_can_hold_differ_as_they_did() -> None:
 
 def test_half_characters_that_belong_together_are_one() -> None:
     assert loads(r'"\ud83d\ude00"') == "\N{GRINNING FACE}"
+
+
+ASSIGNED = (
+    "invoke 0 assign [:x]",
+    "ok 0 assign [:x]",
+    "invoke 1 send [[:send :x 7]]",
+    "ok 1 send [[:send :x [0 7]]]",
+    "invoke 1 send [[:send :x 8]]",
+    "ok 1 send [[:send :x [1 8]]]",
+    "invoke 0 poll [[:poll]]",
+    "ok 0 poll [[:poll {:x [[0 7]]}]]",
+    "invoke 0 poll [[:poll]]",
+    "ok 0 poll [[:poll {}]]",
+)
+
+
+def test_a_consumer_that_is_assigned_a_log_read_it_to_its_end() -> None:
+    assert verdict_of(history(*ASSIGNED), "kafka") is Verdict.INVALID
+    subscribed = [line.replace("assign", "subscribe") for line in ASSIGNED]
+    assert verdict_of(history(*subscribed), "kafka") is Verdict.VALID
+    in_doubt = [*ASSIGNED[:-1], "info 0 poll [[:poll]]"]
+    assert verdict_of(history(*in_doubt), "kafka") is Verdict.VALID
