@@ -10,7 +10,7 @@ Limit: a workload judges one kind of object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -22,6 +22,7 @@ from nemesis.checkers.cycles import (
     RwRegister,
     Transactional,
 )
+from nemesis.checkers.cycles.asked_anomalies import counted, model_of
 from nemesis.checkers.cycles.log_transactions import LogTransactions
 from nemesis.checkers.cycles.models import without_real_time
 from nemesis.checkers.framework.property import Check, Property, property_names
@@ -52,6 +53,12 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
 )
 """The checks of each workload, in the order of reports."""
 
+TRANSACTIONAL: Final = frozenset(
+    workload
+    for workload, checks in FOREIGN.items()
+    if any(issubclass(check, Transactional) for check in checks)
+)
+"""Workloads of which anomalies can be asked for by name."""
 MODELLED: Final = frozenset(
     workload
     for workload, checks in FOREIGN.items()
@@ -72,8 +79,7 @@ def named_model(workload: str | None, consistency_model: str | None) -> str | No
     """Return the model that a verdict about this workload names: the one asked for, or the default of transactions."""
     if consistency_model is not None or workload is None or workload not in FOREIGN:
         return consistency_model
-    is_transactional = any(issubclass(check, Transactional) for check in FOREIGN[workload])
-    return STRICT_SERIALIZABLE.name if is_transactional else None
+    return STRICT_SERIALIZABLE.name if workload in TRANSACTIONAL else None
 
 
 def is_self_evident(workload: str, name: str) -> bool:
@@ -84,6 +90,11 @@ def is_self_evident(workload: str, name: str) -> bool:
 def foreign_properties(workload: str) -> tuple[str, ...]:
     """Return the properties that are judged in this workload, in the order of reports; raises KeyError."""
     return tuple(decided.name for decided in decided_in(workload))
+
+
+def asked_properties(workload: str, anomalies: Sequence[str]) -> frozenset[str]:
+    """Return the properties of a workload that count if these anomalies are asked for; raises KeyError."""
+    return counted(anomalies) & set(foreign_properties(workload))
 
 
 def foreign_property(name: str) -> Property | None:
@@ -104,13 +115,14 @@ def select_foreign(
     *,
     has_real_time: bool = True,
     initial: int | None = None,
+    anomalies: Sequence[str] = (),
 ) -> list[Check]:
     """Return the checks that decide these properties (``None``: all) of this workload, each once.
 
     A check that decides several properties returns results for all of them. Transactions are held against the
     consistency model of this name (``None``: strict-serializable, as in Elle), without real time if the history does
-    not state it. ``initial`` is the number of the initial value of registers (``None``: not stated). Raises KeyError
-    for an unknown name.
+    not state it. ``initial`` is the number of the initial value of registers (``None``: not stated). ``anomalies``
+    are those that are forbidden in place of a model. Raises KeyError for an unknown name.
     """
     allowed = foreign_properties(workload)
     wanted = set(allowed if names is None else names)
@@ -118,6 +130,7 @@ def select_foreign(
         if name not in allowed:
             raise KeyError(name)
     model = STRICT_SERIALIZABLE if consistency_model is None else MODELS[consistency_model]
+    model = model_of(anomalies) if anomalies else model
     model = model if has_real_time else without_real_time(model)
     return [
         _made(check, model, initial, has_real_time=has_real_time)

@@ -31,6 +31,8 @@ def say_outcome(
     """
     about = run_directory.read_info().foreign
     model = named_model(about.get("workload"), about.get("consistency_model"))
+    if anomalies := about.get("anomalies"):
+        model = f"freedom from {', '.join(anomalies)}"
     if model and not about.get("has_real_time", True):
         model += " without real time"
     notes = about.get("notes", [])

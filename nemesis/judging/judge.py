@@ -28,6 +28,7 @@ from nemesis.checkers import (
 )
 from nemesis.checkers.checking import check
 from nemesis.checkers.cycles import WELL_FORMED
+from nemesis.checkers.foreign import asked_properties
 from nemesis.checkers.framework.engine import Engine
 from nemesis.checkers.framework.model import Outcome, Verdict, combine
 from nemesis.checkers.framework.property import Check
@@ -57,6 +58,7 @@ def judge(
     *,
     checkers: Sequence[str] | None = None,
     consistency_model: str | None = None,
+    anomalies: Sequence[str] | None = None,
     initial: str | None = None,
     engine: Engine = "spark",
     spark_master: str | None = None,
@@ -66,7 +68,7 @@ def judge(
 
     Where raw files are gone, what was made of them is checked. ``checkers`` names the properties (``None``: all),
     ``consistency_model`` what transactions have to keep and ``initial`` what registers have before any write, as EDN
-    (``None``: as when they were last checked),
+    (``None``: as when they were last checked), ``anomalies`` what counts in place of a model (``None``: likewise),
     ``known`` which known behaviour of Kafka does not count in the verdict.
     Blocks. Raises ``HistoryError`` when the run cannot be used and OSError when it cannot be written.
     """
@@ -80,6 +82,10 @@ def judge(
     workload = info.foreign.get("workload")
     if consistency_model is not None:
         info.foreign = {**info.foreign, "consistency_model": consistency_model}
+        info.foreign.pop("anomalies", None)
+    if anomalies is not None:
+        info.foreign = {**info.foreign, "anomalies": list(anomalies)}
+        info.foreign.pop("consistency_model", None)
     if initial is not None:
         info.foreign = {**info.foreign, "initial": initial}
     checked = partial(
@@ -93,7 +99,7 @@ def judge(
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
     # Under another model or initial value the earlier results are of other promises.
-    is_same = consistency_model is None and initial is None
+    is_same = consistency_model is None and anomalies is None and initial is None
     is_partial = checkers is not None and is_same and run.results_file.exists()
     notes = [
         *info.foreign.get("notes", ()),
@@ -151,14 +157,20 @@ def _outcome_of_foreign(
     checked: _Checked,
 ) -> Outcome:
     """Return the outcome of these properties (``None``: all of the workload) for an external history."""
+    anomalies = info.foreign.get("anomalies", ())
     chosen = select_foreign(
         workload,
         names,
         info.foreign.get("consistency_model"),
         has_real_time=info.foreign.get("has_real_time", True),
         initial=foreign.number_of_initial(run, info.foreign.get("initial")),
+        anomalies=anomalies,
     )
-    wanted = {*names, WELL_FORMED} if names else foreign_properties(workload)
+    wanted: Collection[str] = foreign_properties(workload)
+    if anomalies:
+        wanted = {*asked_properties(workload, anomalies), WELL_FORMED}
+    if names:
+        wanted = {*names, WELL_FORMED}
     return foreign.settle(only(checked(chosen), wanted), run)
 
 

@@ -1,5 +1,5 @@
-"""How a run is to be checked: the options ``--checkers``, ``--consistency-model``, ``--initial``, ``--engine`` and
-``--spark-master``.
+"""How a run is to be checked: the options ``--checkers``, ``--consistency-model``, ``--anomalies``, ``--initial``,
+``--engine`` and ``--spark-master``.
 
 ``nemesis run`` reads them before anything starts, ``nemesis check`` before it opens a run. Every function raises
 ``UsageError`` for a value that is not allowed.
@@ -13,7 +13,8 @@ from typing import Final
 
 from nemesis.checkers import CHECKERS, foreign_properties
 from nemesis.checkers.cycles import MODELS
-from nemesis.checkers.foreign import HAS_INITIAL, MODELLED
+from nemesis.checkers.cycles.asked_anomalies import ASKED
+from nemesis.checkers.foreign import HAS_INITIAL, MODELLED, TRANSACTIONAL, asked_properties
 from nemesis.checkers.framework.engine import Engine
 from nemesis.history.foreign.edn import EdnError, loads
 from nemesis.support.choices import one_of
@@ -51,6 +52,29 @@ def require_model(name: str | None, workload: str | None) -> None:
     if workload not in MODELLED:
         raise _inapplicable(f"--consistency-model {name}", MODELLED, workload)
     one_of("consistency model", name, MODELS)
+
+
+def anomaly_names(
+    text: str | None, workload: str | None, *, other_options: Collection[str]
+) -> list[str] | None:
+    """Return the anomalies in a comma-separated list, ``None`` if none is asked for; raises ``UsageError``.
+
+    ``other_options``: given options that say in another way what counts.
+    """
+    if text is None:
+        return None
+    for option in other_options:
+        raise UsageError(f"--anomalies {text} and {option} exclude each other: give one of them")
+    if workload not in TRANSACTIONAL:
+        raise _inapplicable(f"--anomalies {text}", TRANSACTIONAL, workload)
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError(f"--anomalies is {text!r}: allowed are {', '.join(ASKED)}")
+    for name in names:
+        one_of("anomaly", name, ASKED)
+        if not asked_properties(workload, [name]):
+            raise UsageError(f"--anomalies {name}: workload {workload} does not show this anomaly")
+    return names
 
 
 def require_initial(text: str | None, workload: str | None) -> None:

@@ -17,6 +17,7 @@ from nemesis.judging import foreign, judge
 from nemesis.judging.fetch import fetch
 from nemesis.judging.known.marking import Allowed, allowed_of
 from nemesis.running.checking_options import (
+    anomaly_names,
     checker_names,
     default_engine,
     engine_of,
@@ -39,6 +40,14 @@ def check(
             "--consistency-model",
             metavar="NAME",
             help="What transactions have to keep (strict-serializable).",
+        ),
+    ] = None,
+    anomalies: Annotated[
+        str | None,
+        typer.Option(
+            "--anomalies",
+            metavar="A,B",
+            help="Anomalies of transactions that count, by Elle's names (those of the model).",
         ),
     ] = None,
     initial: Annotated[
@@ -75,6 +84,12 @@ def check(
     names = checker_names(checkers, known_workload)
     require_model(consistency_model, known_workload)
     require_initial(initial, known_workload)
+    others = {"--checkers": checkers, "--consistency-model": consistency_model}
+    asked = anomaly_names(
+        anomalies,
+        known_workload,
+        other_options=[option for option, value in others.items() if value is not None],
+    )
     if workload is None:
         directory = RunDirectory.open(path)
     else:
@@ -83,6 +98,7 @@ def check(
         directory,
         checkers=names,
         consistency_model=consistency_model,
+        anomalies=asked,
         initial=initial,
         engine=chosen,
         spark_master=spark_master,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nemesis.checkers import FOREIGN, foreign_properties, judged_by_default, not_observed
+from nemesis.checkers.cycles.asked_anomalies import ASKED
 from nemesis.checkers.foreign import decided_in
 from nemesis.cli.console import out, say_json
 from nemesis.cli.options import Json
@@ -17,7 +18,7 @@ from nemesis.targets import TARGETS, Target
 
 
 def list_everything(as_json: Json = False) -> None:
-    """List scenarios, targets, runtimes, faults, workloads, checkers, mutants, foreign workloads and their properties.
+    """List scenarios, targets, runtimes, faults, workloads, checkers, mutants, and what judges external histories.
 
     Each with one line about it; with ``--json`` as an object of names and lines for each axis.
     """
@@ -30,6 +31,7 @@ def list_everything(as_json: Json = False) -> None:
         "targets": {name: _target_summary(target) for name, target in TARGETS.items()},
         "faults": {name: _fault_summary(kind) for name, kind in FAULTS.items()},
         "foreign": {name: ", ".join(foreign_properties(name)) for name in FOREIGN},
+        "anomalies": {name: ", ".join(sorted(counted)) for name, counted in ASKED.items()},
         "foreign checkers": {
             decided.name: decided.summary
             for workload in FOREIGN

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nemesis.checkers import select_foreign
 from nemesis.checkers.checking import check
+from nemesis.checkers.cycles import WELL_FORMED
+from nemesis.checkers.foreign import asked_properties
 from nemesis.checkers.framework.model import Outcome
 from nemesis.history.foreign.importing import without_real_time
 from nemesis.history.foreign.names import Names
 from nemesis.history.memory import history_of
 from nemesis.judging.foreign import initial_number, settled
+from nemesis.judging.judge import only
 from tests.history.foreign.reading import events_of, read
 
 
 def judged(
-    text: str, workload: str, model: str | None = None, initial: str | None = None
+    text: str,
+    workload: str,
+    model: str | None = None,
+    initial: str | None = None,
+    anomalies: Sequence[str] = (),
 ) -> Outcome:
     """Judge a history as the command does, without its files."""
     file, names = read(text), Names()
     events = list(events_of(file, workload, names))
     problems = [*file.problems.sentences(), *without_real_time(file, workload)]
     number = None if initial is None else initial_number(initial, names)
-    checks = select_foreign(workload, None, model, has_real_time=file.has_real_time, initial=number)
+    checks = select_foreign(
+        workload, None, model, has_real_time=file.has_real_time, initial=number, anomalies=anomalies
+    )
     outcome = check(history_of(events, problems=problems), checks)
+    if anomalies:
+        outcome = only(outcome, {*asked_properties(workload, anomalies), WELL_FORMED})
     return settled(outcome, names, workload, is_doubtful=file.may_lack_operations())
