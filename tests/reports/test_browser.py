@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.reports.browser import CHROMIUM, browse
 from tests.reports.conftest import Reported
-from tests.reports.pages import Page
 
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
 ]
-
-
-def browse(file: Path, profile: Path) -> tuple[Page, list[str]]:
-    """Open a page, let its scripts finish; return the resulting DOM and the console's lines."""
-    assert CHROMIUM is not None
-    command = [
-        CHROMIUM,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--window-size=1280,2000",
-        "--virtual-time-budget=20000",
-        "--enable-logging=stderr",
-        f"--user-data-dir={profile}",
-        "--dump-dom",
-        file.as_uri(),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return Page.of(done.stdout), console
 
 
 def probed(page: str, script: str, tmp_path: Path) -> tuple[dict[str, str], list[str]]:
