@@ -7,6 +7,11 @@ Findings are data that checkers made; this package only renders them, and draws 
 * ``charts``    charts over time, drawn as SVG
 * ``diagram``   the messages between the nodes around a finding, as a sequence diagram
 * ``strip``     the run at a glance: brokers over time (``terms`` of controllers, ``states`` for the slider)
+* ``pictures``    what is drawn beside a finding
+* ``client_lanes``  what clients did around a finding, a lane for each client (``lanes``: bars in lanes)
+* ``cycle_graph``   a cycle of transactions as a graph
+* ``stories``     what stands behind names: properties, Kafka's issues, and what shrinking removed
+* ``values``      how times, sessions and zxids are written
 * ``series``    history to series: faults, phases, controllers, partitions (``clients``: operations)
 * ``liveness``   how long what was missing: strokes over time, and a table for each kind of fault
 * ``consumer_groups``  generations, rebalances and owners of partitions, in runs with groups
@@ -41,17 +46,20 @@ class Results(Outcome, frozen=True, kw_only=True):
     run: RunInfo
 
 
-def write(run: RunDirectory, outcome: Outcome, notes: Sequence[str] = ()) -> None:
+def write(
+    run: RunDirectory, outcome: Outcome, notes: Sequence[str] = (), *, story: str = ""
+) -> None:
     """Write ``results.json``, ``junit.xml`` and ``report.html`` into the run's directory.
 
-    ``notes`` are sentences about the run that no verdict depends on; the page has them.
+    ``notes`` are sentences about the run that no verdict depends on; the page has them. ``story`` is what is wrong
+    with a planted bug.
 
     Each file is replaced in one step, in this order. Raises HistoryError when ``run.json`` or the ingested
     history cannot be read, before anything is written; OSError when the directory cannot be written.
     """
     info = run.read_info()
     history = open_history(run.history)
-    page = render_page(info, outcome, history, containers(run.path), notes)
+    page = render_page(info, outcome, history, containers(run.path), notes, story)
     fields = {name: getattr(outcome, name) for name in outcome.__struct_fields__}
     results = msgspec.json.encode(Results(**{**fields, "run": info}))
     write_atomically(run.results_file, msgspec.json.format(results) + b"\n")

@@ -7,17 +7,16 @@ in the page forbids the browser every request, so that the page stays the same w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from nemesis.checkers.framework.model import Finding, Outcome, Verdict
+from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
 from nemesis.history.reader import History
@@ -28,25 +27,14 @@ from nemesis.reports.charts.paths import HEIGHT, WIDTH
 from nemesis.reports.charts.scale import time_ticks
 from nemesis.reports.consumer_groups import groups_panel
 from nemesis.reports.containers import NamedContainer
-from nemesis.reports.diagram import message_diagrams
 from nemesis.reports.liveness import lasted, liveness, without_controller
 from nemesis.reports.marks import Marks
+from nemesis.reports.pictures import Numbered, Pictures
 from nemesis.reports.states import states
+from nemesis.reports.stories import judged_properties, removed_by_shrinking, with_issues
 from nemesis.reports.strip import strip
 from nemesis.reports.terms import controller_terms
-
-MAX_DIAGRAMS: Final = 4
-"""Each costs a pass over the history."""
-
-
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """A finding with its place on the page."""
-
-    anchor: str
-    finding: Finding
-    diagram: Markup | None = None
-    """Who told whom what around it; only the first findings of broken properties have one."""
+from nemesis.reports.values import Values
 
 
 def render(
@@ -55,15 +43,21 @@ def render(
     history: History,
     containers: Sequence[NamedContainer] = (),
     notes: Sequence[str] = (),
+    story: str = "",
 ) -> str:
-    """Return the page, with ``notes`` as sentences. Raises HistoryError when the history cannot be read."""
+    """Return the page, with ``notes`` as sentences, and the ``story`` of the planted bug.
+
+    Raises HistoryError when the history cannot be read.
+    """
     rows = series.read(history)
     run = series.extract(rows)
     operations = clients.operations(rows, run.origin_ns)
     numbered = _numbered(outcome)
-    if not info.foreign:
-        numbered = _with_diagrams(numbered, history, run.origin_ns)
-    marks = Marks.of(run, _proof_times(outcome, run.origin_ns))
+    is_timed = info.foreign.get("is_timed", True)
+    values = Values.of(history, run.origin_ns)
+    pictures = Pictures(history, values, is_foreign=bool(info.foreign), is_timed=is_timed)
+    numbered = pictures.given_to(numbered)
+    marks = Marks.of(run, _proof_times(outcome, values))
     missing = liveness(outcome, run.origin_ns, run.duration_s)
     without = without_controller(outcome, run.origin_ns)
     terms, _ = controller_terms(run, without)
@@ -78,7 +72,6 @@ def render(
             for number, (name, calls) in enumerate(operations.items())
         },
     }
-    is_timed = info.foreign.get("is_timed", True)
     environment = _environment()
     return environment.get_template("report.html").render(
         info=info,
@@ -123,7 +116,9 @@ def render(
         box=(WIDTH, HEIGHT),
         time_ticks=time_ticks(run.duration_s),
         replicas=[(item.name, figures.replicas(item, run, most)) for item in run.partitions],
-        when=lambda event: _when(event, run.origin_ns),
+        values=values,
+        story=story,
+        properties=judged_properties(outcome),
     )
 
 
@@ -185,23 +180,6 @@ def _numbered(outcome: Outcome) -> list[Numbered]:
     return [Numbered(f"finding-{n}", finding) for n, finding in enumerate(findings, start=1)]
 
 
-def _with_diagrams(numbered: list[Numbered], history: History, origin_ns: int) -> list[Numbered]:
-    """Give the first finding of each broken property its message diagram, up to ``MAX_DIAGRAMS``."""
-    firsts: dict[str, Numbered] = {}
-    for entry in numbered:
-        if entry.finding.verdict is Verdict.INVALID:
-            firsts.setdefault(entry.finding.property, entry)
-    chosen = list(firsts.values())[:MAX_DIAGRAMS]
-    drawn = message_diagrams(history, [entry.finding for entry in chosen], origin_ns=origin_ns)
-    # The diagram escapes every text that it takes from the history.
-    diagrams = {
-        entry.anchor: Markup(svg)  # noqa: S704
-        for entry, svg in zip(chosen, drawn, strict=True)
-        if svg is not None
-    }
-    return [replace(entry, diagram=diagrams.get(entry.anchor)) for entry in numbered]
-
-
 def _grouped(numbered: Iterable[Numbered]) -> list[list[Numbered]]:
     """The findings of one property and verdict together, in the order of ``found``."""
     return [
@@ -212,27 +190,19 @@ def _grouped(numbered: Iterable[Numbered]) -> list[list[Numbered]]:
     ]
 
 
-def _proof_times(outcome: Outcome, origin_ns: int) -> list[float]:
-    """When each broken property was first proved to be: the last timed event of its earliest finding, in seconds."""
+def _proof_times(outcome: Outcome, values: Values) -> list[float]:
+    """When each broken property was first proved to be: the last event of its earliest finding, in seconds."""
     times_s = set()
     for result in outcome.results:
-        ends = [
-            max(event.get("time", -1) for event in finding.events)
+        proofs = [
+            [time_ns for event in finding.events if (time_ns := values.time_ns(event)) is not None]
             for finding in result.findings
-            if finding.verdict is Verdict.INVALID and finding.events
+            if finding.verdict is Verdict.INVALID
         ]
-        timed = [end for end in ends if end >= origin_ns]
-        if timed:
-            times_s.add((min(timed) - origin_ns) / series.NS)
+        ends = [max(times_ns) for times_ns in proofs if times_ns]
+        if ends:
+            times_s.add((min(ends) - values.origin_ns) / series.NS)
     return sorted(times_s)
-
-
-def _when(event: Mapping[str, Any], origin_ns: int) -> str:
-    """An event's time in seconds since the first one; ZooKeeper's events have an order but no time."""
-    time = event.get("time", -1)
-    if time >= 0:
-        return f"{(time - origin_ns) / series.NS:,.6f}"
-    return f"zxid {event['zxid']}" if "zxid" in event else "–"
 
 
 def _facts(run: series.RunSeries, rows: Segment, info: RunInfo) -> list[tuple[str, str]]:
@@ -292,7 +262,8 @@ def _environment() -> Environment:
     environment.filters["labels"] = wording.labels
     environment.tests["broken_as_known"] = wording.is_broken_as_known
     environment.filters["promise"] = wording.promise
-    environment.filters["columns"] = wording.columns
+    environment.filters["with_issues"] = with_issues
+    environment.filters["removed_by_shrinking"] = removed_by_shrinking
     environment.filters["lasted"] = lasted
     environment.filters["measured"] = wording.measured
     environment.filters["phases"] = wording.phases

@@ -8,6 +8,7 @@ not what a single broker believed; only if nobody traced an election is a broker
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -80,6 +81,18 @@ class Fault:
     @property
     def label(self) -> str:
         return f"{self.name} {', '.join(self.targets)}".rstrip()
+
+    @property
+    def ended(self) -> frozenset[str]:
+        """The processes of which it was measured that they ended, and that the fault itself did not start again."""
+        try:
+            report = json.loads(self.measured or "{}")
+        except ValueError:
+            return frozenset()
+        nodes = report.items() if isinstance(report, dict) else ()
+        return frozenset(
+            node for node, about in nodes if isinstance(about, dict) and about.get("dead") is True
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +169,18 @@ def extract(rows: Segment) -> RunSeries:
         phases=_phases(rows, origin, duration_s),
         reigns=_reigns(rows, origin),
         partitions=_partitions(rows, origin),
-        down=_down(rows, faults, origin),
+        down=_down(rows, faults, origin, duration_s),
     )
 
 
 def _down(
-    rows: Segment, faults: tuple[Fault, ...], origin: int
+    rows: Segment, faults: tuple[Fault, ...], origin: int, duration_s: float
 ) -> dict[int, tuple[tuple[float, float], ...]]:
-    """By broker, the time before each restart: from its last trace, or the last fault that struck it after that."""
+    """By broker, when its process did not run.
+
+    That is the time before each restart, from its last trace, or the last fault that struck it after that. A broker
+    that a fault has ended, and that did not start again, is down to the end.
+    """
     starts: dict[str, list[int]] = {}
     for event in _events(rows, Kind.BROKER_STARTED):
         starts.setdefault(event.process, []).append(event.time)
@@ -171,10 +188,15 @@ def _down(
     for process, times in starts.items():
         traced = rows.where(rows.is_word("process", [process])).numbers("time")
         begun_s = [fault.begun_s for fault in faults if process in fault.targets]
-        down[int(process.removeprefix("broker-"))] = tuple(
+        spans = [
             (_end_before(start, traced, begun_s, origin), (start - origin) / NS)
             for start in times[1:]
-        )
+        ]
+        last_start_s = (times[-1] - origin) / NS
+        ended_s = [fault.begun_s for fault in faults if process in fault.ended]
+        if deadly_s := [time_s for time_s in ended_s if time_s > last_start_s]:
+            spans.append((min(deadly_s), duration_s))
+        down[int(process.removeprefix("broker-"))] = tuple(spans)
     return down
 
 

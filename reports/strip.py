@@ -1,13 +1,9 @@
-"""The run at a glance: a lane for each broker with its terms as controller and the faults that struck it.
-
-Bars of a lane that overlap stand in rows below each other. The text of a bar may be longer than the bar: it has the
-room up to the next bar of its row, and is cut there, so that no text lies on another.
-"""
+"""The run at a glance: a lane for each broker with its terms as controller and the faults that struck it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,6 +14,7 @@ from nemesis.reports.charts.paths import strokes
 from nemesis.reports.charts.scale import rounded_step
 from nemesis.reports.clients import Operations
 from nemesis.reports.figures import RATE_BINS, rate_bars, rate_scale
+from nemesis.reports.lanes import Bar, Lane, lane_of
 from nemesis.reports.liveness import COLOURS, described
 from nemesis.reports.marks import Band, Marks
 from nemesis.reports.series import NS, RunSeries
@@ -31,30 +28,6 @@ UNAVAILABLE: Final = {
     "unwritable": "no acks",
 }
 """Kinds of stretches in which clients or the cluster could not work, with the names of their lanes."""
-_FEWEST_S: Final = 0.012
-"""Share of the run that the text of a bar needs at least: it stands in another row than the next bar then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """Something that lasted, in a lane."""
-
-    start_s: float
-    stop_s: float
-    text: str
-    title: str
-    shade: str
-    look: str = "fault"
-    row: int = 0
-    room_s: float = 0.0
-    """Until when its text may reach."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    name: str
-    bars: tuple[Bar, ...]
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +56,7 @@ def _phases(run: RunSeries) -> Lane:
         Bar(phase.start_s, phase.stop_s, phase.name, phase.name, PALETTE[-1], "phase-bar")
         for phase in run.phases
     ]
-    return _lane("phase", [bars], run.duration_s)
+    return lane_of("phase", [bars], run.duration_s)
 
 
 def _nodes(run: RunSeries, marks: Marks, terms: Sequence[Term]) -> Iterable[Lane]:
@@ -101,7 +74,7 @@ def _nodes(run: RunSeries, marks: Marks, terms: Sequence[Term]) -> Iterable[Lane
     struck = sorted(by_node.keys() - set(names), key=lambda name: (name == CLUSTER, name))
     for name in (*names, *struck):
         states = [*_terms(name, terms), *_absences(name, run)]
-        yield _lane(name, [states, by_node.get(name, [])], run.duration_s)
+        yield lane_of(name, [states, by_node.get(name, [])], run.duration_s)
 
 
 def _fault_bar(band: Band) -> Bar:
@@ -136,46 +109,6 @@ def _absences(name: str, run: RunSeries) -> list[Bar]:
         for node, spans in run.down.items()
         for start_s, stop_s in spans
         if f"broker-{node}" == name
-    ]
-
-
-def _lane(name: str, groups: Sequence[Sequence[Bar]], duration_s: float) -> Lane:
-    """Put the bars of each group into rows of their own, as few as there can be."""
-    placed: list[Bar] = []
-    rows = 0
-    for group in groups:
-        own = _rowed(group, rows, duration_s * _FEWEST_S)
-        placed += own
-        rows = max([rows, *(bar.row + 1 for bar in own)])
-    return Lane(name, tuple(_with_room(placed, duration_s)), rows)
-
-
-def _rowed(bars: Sequence[Bar], first_row: int, least_s: float) -> list[Bar]:
-    free_from: list[float] = []
-    placed = []
-    for bar in sorted(bars, key=lambda bar: bar.start_s):
-        row = next((n for n, free_s in enumerate(free_from) if free_s <= bar.start_s), None)
-        if row is None:
-            row = len(free_from)
-            free_from.append(0.0)
-        free_from[row] = max(bar.stop_s, bar.start_s + least_s)
-        placed.append(replace(bar, row=first_row + row))
-    return placed
-
-
-def _with_room(bars: Sequence[Bar], duration_s: float) -> list[Bar]:
-    """Give the text of each bar the room up to the next bar of its row."""
-    return [
-        replace(
-            bar,
-            room_s=min(
-                [
-                    duration_s,
-                    *(b.start_s for b in bars if b.row == bar.row and b.start_s > bar.start_s),
-                ]
-            ),
-        )
-        for bar in bars
     ]
 
 

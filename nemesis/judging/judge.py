@@ -43,6 +43,7 @@ from nemesis.judging import foreign
 from nemesis.judging.ignored_settings import ignored_settings
 from nemesis.judging.known.marking import Allowed, marked, without_unlisted
 from nemesis.judging.objectives import objectives_of, with_objectives
+from nemesis.judging.planted import planted_story
 from nemesis.judging.warm_spark import warm_spark
 from nemesis.support.errors import UsageError
 from nemesis.support.paths import short
@@ -105,7 +106,8 @@ def judge(
         *info.foreign.get("notes", ()),
         *ignored_settings(info.target, open_history(run.history)),
     ]
-    reports.write(run, merged(read_outcome(run), outcome) if is_partial else outcome, notes)
+    shown = merged(read_outcome(run), outcome) if is_partial else outcome
+    reports.write(run, shown, notes, story=planted_story(info))
     return outcome
 
 

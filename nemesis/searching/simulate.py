@@ -22,6 +22,7 @@ from nemesis.history.memory import history_of
 from nemesis.history.run_directory import RunDirectory
 from nemesis.history.sources import ALL_SOURCES
 from nemesis.judging.judge import only
+from nemesis.judging.planted import planted_story
 from nemesis.mutants.reach import ReachCounts
 from nemesis.running.run_directories import create_run_directory
 from nemesis.running.simulated.run import Simulation, trace_hash
@@ -102,7 +103,8 @@ def store_result(
             write_events(directory, simulated.entries)
             note_end(directory, simulated.trace_hash, simulated.phases)
             ingest(directory)
-            reports.write(directory, simulated.outcome)
+            story = planted_story(directory.read_info())
+            reports.write(directory, simulated.outcome, story=story)
         except BaseException:
             shutil.rmtree(directory.path, ignore_errors=True)
             raise

@@ -9,39 +9,25 @@ A sequence diagram, made from the events of a history alone: nodes are columns, 
 * ``select``   the items that fit on a page, those that matter most
 * ``svg``      items to an SVG; its style is ``reports/templates/diagram.css``
 
-``message_diagrams`` does it all.
+``message_diagram`` does it all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from nemesis.checkers.framework.model import Finding
 from nemesis.history.reader import History
 from nemesis.reports.diagram.compose import compose
-from nemesis.reports.diagram.gather import ProofTimes, ZxidClock, gather, session_owners
+from nemesis.reports.diagram.gather import ProofTimes, gather
 from nemesis.reports.diagram.select import select
 from nemesis.reports.diagram.svg import draw
 
-__all__ = ["message_diagrams"]
+__all__ = ["message_diagram"]
 
 
-def message_diagrams(
-    history: History, findings: Sequence[Finding], *, origin_ns: int
-) -> list[str | None]:
-    """Return each finding's diagram as an ``<svg>`` element; None when no event that proves it has a time.
+def message_diagram(history: History, instants: ProofTimes, origin_ns: int) -> str | None:
+    """Return the diagram of a finding as an ``<svg>`` element; None when no event that proves it has a time.
 
-    ``origin_ns``: from where the diagrams count their seconds. Raises HistoryError when the history cannot be read.
+    ``origin_ns``: from where the diagram counts its seconds. Raises HistoryError when the history cannot be read.
     """
-    if not findings:
-        return []
-    clock, owners = ZxidClock.of(history), session_owners(history)
-    return [
-        _diagram(history, ProofTimes.of(finding, clock, owners), origin_ns) for finding in findings
-    ]
-
-
-def _diagram(history: History, instants: ProofTimes, origin_ns: int) -> str | None:
     if not instants.proof_times:
         return None
     scene = select(compose(gather(history, instants), instants), instants)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from nemesis.checkers.explain.words import zxid
 from nemesis.history.events import Event, Kind
 
 MAX_CHARACTERS: Final = 34
@@ -33,12 +34,6 @@ def _isr(event: Event) -> str:
     return f"ISR {','.join(map(str, event.isr or [])) or 'empty'}"
 
 
-def _zxid(zxid: int | None) -> str:
-    """As people read it: the epoch of ZooKeeper's leader, if it has one, and the count within it."""
-    number = zxid or 0
-    return str(number) if number < 1 << 32 else f"{number >> 32}:{number & 0xFFFFFFFF}"
-
-
 def _offsets(event: Event) -> str:
     if event.last_offset is None or event.last_offset == event.offset:
         return str(event.offset)
@@ -60,7 +55,7 @@ def _attempt(event: Event) -> str:
 
 
 def _outcome(event: Event) -> str:
-    return _error(event, f"committed, zxid {_zxid(event.zxid)}")
+    return _error(event, f"committed, {zxid(event.zxid)}")
 
 
 def _elected(event: Event) -> str:
@@ -109,7 +104,7 @@ _WORDS: Final[Mapping[Kind, Callable[[Event], str]]] = MappingProxyType(
         Kind.INFO: lambda e: f"unknown: {e.error}",
         Kind.FINAL_READ: lambda e: f"final read to {e.offset}, HW {e.high_watermark}",
         Kind.BROKER_STARTED: lambda _: "starts",
-        Kind.BROKER_REGISTERED: lambda e: f"registered, epoch {_zxid(e.broker_epoch)}",
+        Kind.BROKER_REGISTERED: lambda e: f"registered, epoch {e.broker_epoch}",
         Kind.SESSION_STATE: lambda e: f"session {e.session_state}",
         Kind.SESSION_CLOSED: lambda e: f"session {e.reason}",
         Kind.CONTROLLER_ELECTED: lambda e: f"is controller, epoch {e.controller_epoch}",

@@ -42,6 +42,8 @@ TONES: Final = {
     Tone.FAULT: "var(--unknown)",
 }
 
+_LABEL: Final = 'aria-label="Messages between nodes around the finding"'
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -122,7 +124,7 @@ class Drawing:
         size = f'width="{self.width}" height="{self.height:g}"'
         box = f'viewBox="0 0 {self.width} {self.height:g}"'
         inside = "".join(parts)
-        return f'<svg xmlns="{_NAMESPACE}" class="diagram" role="img" {size} {box}>{inside}</svg>'
+        return f'<svg xmlns="{_NAMESPACE}" class="diagram" role="img" {_LABEL} {size} {box}>{inside}</svg>'
 
     def _x(self, column: str) -> float:
         return self._left[column] + INDENT_PX

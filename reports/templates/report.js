@@ -36,7 +36,7 @@
     const isr = known.partitions.filter((each) => last(each.isr, time)?.[1].includes(broker));
     const faults = inForce(known.faults, time).filter(([, , , targets]) => targets.includes(name));
     return [
-      name, down ? "down" : "runs", term ? `controller, epoch ${term[3]}` : "–",
+      name, down ? "down" : "runs", term ? `epoch ${term[3]}` : "–",
       led.length ? `${led.length}: ${listed(led.map((each) => `${each.name} (epoch ${last(each.led, time)[2]})`))}` : "–",
       isr.length ? `${isr.length} of ${known.partitions.length}` : "–",
       faults.map(([, , fault]) => fault).join(", ") || "–",
@@ -51,7 +51,8 @@
     rows.replaceChildren(...known.brokers.map((broker) => {
       const row = document.createElement("tr");
       for (const text of describe(broker, time)) row.insertCell().textContent = text;
-      row.firstChild.className = "fixed";
+      row.cells[0].className = "fixed";
+      row.cells[3].className = "broad";
       return row;
     }));
   };
@@ -68,7 +69,7 @@
       tick.textContent = String(Number((n * step).toPrecision(10)));
       return tick;
     };
-    for (const axis of document.querySelectorAll(".axis .canvas")) axis.replaceChildren(...numbers.map(make));
+    for (const axis of document.querySelectorAll(".chart:not(.own-time) .axis .canvas")) axis.replaceChildren(...numbers.map(make));
   };
 
   const zoom = (span) => {
@@ -92,7 +93,7 @@
     slider.value = range.from + range.span * (event.clientX - box.left) / box.width;
     show();
   };
-  for (const area of document.querySelectorAll(".panel .area"))
+  for (const area of document.querySelectorAll(".chart:not(.own-time) .area"))
     for (const kind of ["pointerdown", "pointermove"]) area.addEventListener(kind, look);
 
   slider.addEventListener("input", show);

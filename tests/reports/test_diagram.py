@@ -12,7 +12,8 @@ import pytest
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.history.events import Event, Kind
 from nemesis.history.memory import history_of
-from nemesis.reports.diagram import message_diagrams
+from nemesis.history.reader import History
+from nemesis.reports.diagram import message_diagram
 from nemesis.reports.diagram.compose import compose
 from nemesis.reports.diagram.gather import ProofTimes, ZxidClock, gather, session_owners
 from nemesis.reports.diagram.items import CLIENTS, ZOOKEEPER, Item, Rank
@@ -67,6 +68,11 @@ def composed(events: list[Event], *proof: Event) -> list[Item]:
     return items
 
 
+def diagram(history: History, *proof: Event, origin_ns: int = 0) -> str | None:
+    instants = ProofTimes.of(finding(*proof), ZxidClock.of(history), session_owners(history))
+    return message_diagram(history, instants, origin_ns)
+
+
 def messages(items: list[Item]) -> list[tuple[list[str], list[str]]]:
     """Columns and words of what has more than one stop."""
     return [
@@ -107,7 +113,7 @@ def test_a_write_goes_to_zookeeper_and_back() -> None:
     written = znode(7, path=path, zk_op="setData", leader=2, leader_epoch=3, isr=[2], **TP)
     (item,) = composed([attempt, outcome, written], written)
     assert [stop.column for stop in item.stops] == ["broker-1", ZOOKEEPER, "broker-1"]
-    assert [stop.text for stop in item.stops] == ["write orders-0", "", "committed, zxid 7"]
+    assert [stop.text for stop in item.stops] == ["write orders-0", "", "committed, zxid 0x7"]
     assert item.rank is Rank.PROOF
 
 
@@ -148,8 +154,7 @@ def test_zookeepers_events_are_put_where_their_zxids_were_first_traced() -> None
 
 def test_a_finding_whose_proof_has_no_time_has_no_diagram() -> None:
     history = history_of([event(1.0, "harness", Kind.PHASE, phase="end")])
-    assert message_diagrams(history, [finding(znode(3, path="/x"))], origin_ns=0) == [None]
-    assert message_diagrams(history, [], origin_ns=0) == []
+    assert diagram(history, znode(3, path="/x")) is None
 
 
 def test_what_proves_the_finding_is_drawn_whatever_it_is() -> None:
@@ -221,7 +226,7 @@ def test_faults_in_force_are_bars_and_those_long_over_are_not_told() -> None:
 
 
 def drawn(events: list[Event], *proof: Event) -> ElementTree.Element:
-    (svg,) = message_diagrams(history_of(events), [finding(*proof)], origin_ns=SECOND)
+    svg = diagram(history_of(events), *proof, origin_ns=SECOND)
     assert svg is not None
     return ElementTree.fromstring(svg)
 
@@ -283,7 +288,7 @@ def test_a_run_of_metadata_updates_is_drawn_once_whoever_gets_them() -> None:
 
 def test_names_from_the_history_are_escaped() -> None:
     evil = event(5.0, "broker-1", Kind.SESSION_STATE, session_state="<script>&")
-    (svg,) = message_diagrams(history_of([evil]), [finding(evil)], origin_ns=0)
+    svg = diagram(history_of([evil]), evil)
     assert svg is not None
     assert "<script" not in svg
     assert "session &lt;script&gt;&amp;" in svg

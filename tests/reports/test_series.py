@@ -119,6 +119,33 @@ def test_no_line_of_a_log_crosses_the_time_in_which_its_broker_did_not_run() -> 
     assert (after[0][0], after[-1][0]) == (7 * WIDTH // 10, WIDTH)
 
 
+@pytest.mark.parametrize(
+    ("detail", "down"),
+    [
+        ('{"broker-1": {"dead": true, "pid": 7}}', ((4.0, 10.0),)),
+        ('{"broker-1": {"dead": false, "pid": 7}}', ()),
+        ('{"broker-2": {"dead": true, "pid": 8}}', ()),
+        ('{"broker-1": {"killed": {"dead": true}, "started": {"answered": true}}}', ()),
+        ('{"held_bytes": 4096}', ()),
+        ("not JSON", ()),
+    ],
+)
+def test_a_broker_that_a_fault_ended_and_that_did_not_start_again_is_down_to_the_end(
+    detail: str, down: tuple[tuple[float, float], ...]
+) -> None:
+    killed = {"fault": "kill", "fault_id": 1, "targets": ["broker-1"]}
+    events = (
+        event(0, "broker-1", "broker-started"),
+        event(1, "broker-1", "append", **TP, log_end_offset=9),
+        event(4, "nemesis", "fault-invoke", **killed),
+        event(5, "nemesis", "fault-applied", **killed, detail=detail),
+        event(10, "harness", "phase", phase="end"),
+    )
+    assert series(*events).down == {1: down}
+    again = series(*events, event(6, "broker-1", "broker-started"))
+    assert again.down == {1: ((4.0, 6.0),)}
+
+
 def offset_lines(run_series: RunSeries) -> list[list[tuple[int, int]]]:
     (partition,) = run_series.partitions
     panel = replicas(partition, run_series, 10).panels[-1]

@@ -10,6 +10,7 @@ import msgspec
 
 from nemesis import reports
 from nemesis.history.run_directory import RunDirectory
+from nemesis.judging.planted import planted_story
 from nemesis.searching.shrink.shrinker import Shrunk
 from nemesis.searching.shrink.trials import Size
 from nemesis.searching.simulate import store_result
@@ -34,7 +35,7 @@ def store_shrunk(
         "sentence": compared(shrunk.before, shrunk.after),
     }
     run.write_info(msgspec.structs.replace(run.read_info(), shrunk=about))
-    reports.write(run, shrunk.simulated.outcome)
+    reports.write(run, shrunk.simulated.outcome, story=planted_story(run.read_info()))
     return run
 
 
