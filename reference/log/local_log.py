@@ -26,8 +26,8 @@ from nemesis.reference.log.log_segment import (
 )
 from nemesis.reference.log.offset_index import MAX_RELATIVE_OFFSET
 from nemesis.reference.log.storage_errors import StorageErrors
-from nemesis.reference.log.transaction_index import TRANSACTION_INDEX_SUFFIX, AbortedTransaction
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.log.transaction_index import TRANSACTION_INDEX_SUFFIX
+from nemesis.reference.model import AbortedTransaction, TopicPartition
 from nemesis.reference.ports import Disk, WallClock
 from nemesis.reference.protocol.record_batch import RecordBatchHeader
 

@@ -43,7 +43,8 @@ from nemesis.reference.log.producer_state_entry import (
     appended,
 )
 from nemesis.reference.log.recent_batches import RecentBatches
-from nemesis.reference.log.transaction_index import AbortedTransaction, TransactionIndex
+from nemesis.reference.log.transaction_index import TransactionIndex
+from nemesis.reference.model import AbortedTransaction
 from nemesis.reference.ports import Disk, WallClock
 from nemesis.reference.protocol.record_batch import RecordBatchHeader
 

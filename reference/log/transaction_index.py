@@ -18,23 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
+from nemesis.reference.model import AbortedTransaction
 from nemesis.reference.ports import Disk
 from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
 _VERSION: Final = 0
 _ENTRY: Final = Struct(">hqqqq")
-
-
-class AbortedTransaction(NamedTuple):
-    """One entry; the last offset is that of the marker."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
 
 
 class TransactionIndex:

@@ -13,8 +13,7 @@ from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_manager import LogManager
 from nemesis.reference.log.log_validator import AppendOrigin
-from nemesis.reference.log.transaction_index import AbortedTransaction
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.model import AbortedTransaction, TopicPartition
 from nemesis.reference.protocol.control_records import (
     ControlRecordType,
     EndTransactionMarker,

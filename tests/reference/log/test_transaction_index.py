@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.log.log import Log, LogStartOffsetIncrementReason
 from nemesis.reference.log.log_config import LogConfig
-from nemesis.reference.log.transaction_index import AbortedTransaction, decoded, encoded
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.log.transaction_index import decoded, encoded
+from nemesis.reference.model import AbortedTransaction, TopicPartition
 from nemesis.reference.protocol.control_records import ControlRecordType, read_marker
 from nemesis.reference.protocol.record_batch import iter_batches
 from tests.reference.log.batches import PRODUCERS
