@@ -29,7 +29,6 @@ EXCEPTIONS = {
         "SET_ACL RECONFIG POLL_FAIL POLL_INFO"
     ),
     "tests read small generated histories with it": "in_memory",
-    "a transaction coordinator's markers, which brokers do not accept yet": "end_transaction_batch",
     "keys of scenarios that a run is judged by, which reads them from run.json": (
         "expect leaderless_s controllerless_s unwritable_s"
     ),
