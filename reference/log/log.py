@@ -44,7 +44,7 @@ from nemesis.reference.log.partition_metadata import (
     read_partition_metadata,
     write_partition_metadata,
 )
-from nemesis.reference.log.producer_append_info import AnalyzedAppend
+from nemesis.reference.log.producer_append_info import TransactionStep, Updates
 from nemesis.reference.log.producer_state_manager import (
     PRODUCER_ID_EXPIRATION_MS,
     ProducerStateManager,
@@ -149,6 +149,7 @@ class Log(LocalLog):
             self.producer_state_manager = ProducerStateManager(
                 disk, directory, expiration_ms=producer_id_expiration_ms, wall_clock=wall_clock
             )
+            self._transactions = self.producer_state_manager.transactions
             self.producer_state_manager.rebuild(
                 self._segments, loaded.log_end_offset, loaded.walked
             )
@@ -195,7 +196,10 @@ class Log(LocalLog):
     def update_high_watermark(self, offset: int) -> int:
         """Set the high watermark to the offset, or to the nearest one the log can have; return what it is now."""
         if offset != self.high_watermark:
-            self._set_high_watermark(offset)
+            # What ``_set_high_watermark`` does: each append comes by here.
+            self.high_watermark = self.last_stable_offset = self._clamped(offset)
+            if self._transactions.first_unstable_offset is not None:
+                self._follow_high_watermark()
         return self.high_watermark
 
     def maybe_assign_epoch_start_offset(self, epoch: int, offset: int) -> bool:
@@ -238,9 +242,8 @@ class Log(LocalLog):
         assigned, headers = assign(records, produced, self.log_end_offset, leader_epoch)
         if attributes & _OF_TRANSACTIONS:
             append = self.producer_state_manager.analyzed(assigned, headers, origin)
-        else:
-            append = AnalyzedAppend(self.producer_state_manager.validated(headers))
-        return self._append(assigned, headers, append)
+            return self._append(assigned, headers, *append)
+        return self._append(assigned, headers, self.producer_state_manager.validated(headers))
 
     def append_as_follower(self, records: bytes) -> LogAppendInfo:
         """Append the leader's batches as they are; a last one that was cut short is left out.
@@ -268,9 +271,8 @@ class Log(LocalLog):
         if attributes & _OF_TRANSACTIONS:
             origin = AppendOrigin.REPLICATION
             append = self.producer_state_manager.analyzed(records, headers, origin)
-        else:
-            append = AnalyzedAppend(self.producer_state_manager.replicated(headers))
-        return self._append(records, headers, append)
+            return self._append(records, headers, *append)
+        return self._append(records, headers, self.producer_state_manager.replicated(headers))
 
     def allow_gaps(self) -> None:
         """From now on there may be gaps: that is made to last before the first one is there."""
@@ -436,7 +438,11 @@ class Log(LocalLog):
         super().close()
 
     def _append(
-        self, records: bytes, headers: Sequence[RecordBatchHeader], append: AnalyzedAppend
+        self,
+        records: bytes,
+        headers: Sequence[RecordBatchHeader],
+        producers: Updates,
+        transactions: Sequence[TransactionStep] = (),
     ) -> LogAppendInfo:
         first_offset = self.log_end_offset
         if not headers:
@@ -448,30 +454,27 @@ class Log(LocalLog):
                     latest = header.partition_leader_epoch
                     self.leader_epoch_cache.assign(latest, header.base_offset)
             self._append_to_segment(records, headers)
-        self.producer_state_manager.update(append.producers)
+        self.producer_state_manager.update(producers)
         last_offset = headers[-1].last_offset
         self.log_end_offset = last_offset + 1
-        if append.transactions:
+        if transactions:
             with self._storage_errors("indexing transactions of"):
-                self.producer_state_manager.track(
-                    append.transactions, self._segments[-1].transactions
-                )
+                self.producer_state_manager.track(transactions, self._segments[-1].transactions)
             self._update_last_stable_offset()
         if self.unflushed_messages >= self.config.flush_interval_messages:
             self.flush()
         return LogAppendInfo(first_offset, last_offset, appended_batches(headers))
 
     def _set_high_watermark(self, offset: int) -> None:
-        self.high_watermark = self._clamped(offset)
-        transactions = self.producer_state_manager.transactions
-        if transactions.first_unstable_offset is None:
-            self.last_stable_offset = self.high_watermark
-        else:
-            transactions.on_high_watermark(self.high_watermark)
-            self._update_last_stable_offset()
+        self.high_watermark = self.last_stable_offset = self._clamped(offset)
+        self._follow_high_watermark()
+
+    def _follow_high_watermark(self) -> None:
+        self._transactions.on_high_watermark(self.high_watermark)
+        self._update_last_stable_offset()
 
     def _update_last_stable_offset(self) -> None:
-        first = self.producer_state_manager.transactions.first_unstable_offset
+        first = self._transactions.first_unstable_offset
         if first is None or first >= self.high_watermark:
             self.last_stable_offset = self.high_watermark
         else:

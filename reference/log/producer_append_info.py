@@ -26,6 +26,7 @@ from nemesis.reference.log.errors import (
 )
 from nemesis.reference.log.log_validator import AppendOrigin
 from nemesis.reference.log.producer_state_entry import (
+    NO_OFFSET,
     NO_PRODUCER_ID,
     ProducerStateEntry,
     appended,
@@ -115,22 +116,14 @@ def check_batch(
     """Raise an error unless the producer may write the batch."""
     if entry is None:
         return
-    check_epoch(entry, header)
+    if header.producer_epoch < entry.producer_epoch:
+        raise _epoch_error(entry, header)
     if origin is AppendOrigin.CLIENT:
         check_sequence(entry, header)
-    if entry.has_open_transaction and not header.is_transactional:
+    if entry.current_txn_first_offset != NO_OFFSET and not header.is_transactional:
         raise InvalidTxnStateError(
             f"producer {entry.producer_id} has a transaction open since offset"
             f" {entry.current_txn_first_offset}, and sends a batch outside of it"
-        )
-
-
-def check_epoch(entry: ProducerStateEntry, header: RecordBatchHeader) -> None:
-    """Raise InvalidProducerEpochError if the batch, or the marker, is of an epoch that has ended."""
-    if header.producer_epoch < entry.producer_epoch:
-        raise InvalidProducerEpochError(
-            f"producer {entry.producer_id} sends epoch {header.producer_epoch}, and epoch"
-            f" {entry.producer_epoch} has been seen"
         )
 
 
@@ -149,12 +142,20 @@ def check_marker(
     entry: ProducerStateEntry, header: RecordBatchHeader, marker: EndTransactionMarker
 ) -> None:
     """Raise InvalidProducerEpochError or TransactionCoordinatorFencedError for a marker that comes too late."""
-    check_epoch(entry, header)
+    if header.producer_epoch < entry.producer_epoch:
+        raise _epoch_error(entry, header)
     if marker.coordinator_epoch < entry.coordinator_epoch:
         raise TransactionCoordinatorFencedError(
             f"a marker for producer {entry.producer_id} is of coordinator epoch"
             f" {marker.coordinator_epoch}, and epoch {entry.coordinator_epoch} has been seen"
         )
+
+
+def _epoch_error(entry: ProducerStateEntry, header: RecordBatchHeader) -> InvalidProducerEpochError:
+    return InvalidProducerEpochError(
+        f"producer {entry.producer_id} sends epoch {header.producer_epoch}, and epoch"
+        f" {entry.producer_epoch} has been seen"
+    )
 
 
 def _completed(

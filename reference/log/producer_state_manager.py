@@ -178,7 +178,7 @@ class ProducerStateManager:
         for offset in self._snapshot_offsets():
             self._delete_snapshot(offset)
         self._producers = {}
-        self.transactions = OngoingTransactions()
+        self.transactions.reload((), 0)
         self._last_snapshot_offset = 0
 
     def rebuild(
