@@ -4,11 +4,14 @@
   offsets relative to the base offset. A program that maps the file into memory leaves zeros behind the last entry.
   Those of the last segment are left out: they are complete once it is rolled.
 * ``leader-epoch-checkpoint``: version, count, then a line for each epoch: the epoch and where it starts.
-* ``<offset>.snapshot``: of each producer that wrote below the offset, its last batch.
+* ``<offset>.snapshot``: of each producer that wrote below the offset, its last batch. A producer of which the log has
+  only the marker of a transaction is left out: the snapshot has no batch of it.
+* ``<base offset>.txnindex`` is not read: it has an entry for each aborted transaction, and a log may lack it.
 * Checkpoints of a log directory: version, count, then a line for each log: topic, partition, offset.
 
-Also the keys of records: compaction leaves one record of each. Written after Kafka's formats, and apart from the
-system under test. A malformed file raises ValueError; an index that is cut short ends there.
+Also the keys of records: compaction leaves one record of each. Control batches have no such keys. Written after
+Kafka's formats, and apart from the system under test. A malformed file raises ValueError; an index that is cut short
+ends there.
 
 Limit: of compressed records only gzip is read.
 """
@@ -173,6 +176,7 @@ def _snapshot(name: str, data: bytes) -> list[StoredProducer]:
     return [
         StoredProducer(int(name[:20]), producer_id, epoch, sequence, offset)
         for producer_id, epoch, sequence, offset, *_ in _PRODUCER.iter_unpack(packed)
+        if offset >= 0
     ]
 
 

@@ -162,7 +162,7 @@ class FetchIsolation(IntEnum):
     HIGH_WATERMARK = 1
     """A consumer: below the high watermark."""
     TXN_COMMITTED = 2
-    """read_committed; equals the high watermark while there are no transactions."""
+    """A consumer with ``read_committed``: below the last stable offset."""
 
 
 class FetchParams(NamedTuple):
@@ -206,6 +206,15 @@ class EpochEndOffset(NamedTuple):
     end_offset: int
 
 
+class AbortedTransaction(NamedTuple):
+    """An entry of a transaction index; the last offset is that of the marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
 class FetchPartitionResult(NamedTuple):
     topic_partition: TopicPartition
     error: ErrorCode
@@ -217,6 +226,9 @@ class FetchPartitionResult(NamedTuple):
     current_leader_epoch: int = -1
     preferred_read_replica: int = -1
     """Whom the consumer should ask instead; then there are no records."""
+    last_stable_offset: int = -1
+    aborted_transactions: tuple[AbortedTransaction, ...] | None = None
+    """Those with records among the records, for a consumer with ``read_committed``; None for all others."""
 
     @property
     def is_urgent(self) -> bool:

@@ -10,7 +10,7 @@ which is what Kafka's leaderIsrUpdateLock is for. Each step is traced after its 
 ``on_progress`` lets waiting requests see it. Source: kafka.cluster.Partition of Kafka 3.9; KIP-101, 279, 320,
 497.
 
-Limits: no reassignment of its own, no transactions.
+Limits: no reassignment of its own; transactional batches are not verified with their coordinator (KIP-890).
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ the answer holds no records but the point where the two logs part (KIP-595's tru
 
 A follower answers consumers, too, below its own high watermark (KIP-392): it is one that a leader had, so what it
 covers is committed.
+
+A consumer with ``read_committed`` reads below the last stable offset, and is given the aborted transactions among what
+it reads: it leaves out their records itself (KIP-98).
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from nemesis.reference.model import (
     DEBUGGING_CONSUMER_ID,
     UNDEFINED_EPOCH,
     UNDEFINED_OFFSET,
+    AbortedTransaction,
     EpochEndOffset,
     FetchIsolation,
     FetchParams,
@@ -32,12 +36,14 @@ from nemesis.reference.model import (
     FetchPartitionResult,
     ListOffsetsResult,
 )
+from nemesis.reference.protocol.record_batch import iter_batches
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
 MAX_TIMESTAMP = -3
 """The latest time of all records (KIP-734), which need not be the last one's."""
 EARLIEST_LOCAL_TIMESTAMP = -4
+_READ_COMMITTED = FetchIsolation.TXN_COMMITTED
 
 
 def _local_log(partition: Partition, current_leader_epoch: int, *, leader_only: bool) -> Log:
@@ -89,6 +95,8 @@ def fetch_records(
                 log.high_watermark,
                 log.log_start_offset,
                 preferred_read_replica=preferred_id,
+                last_stable_offset=log.last_stable_offset,
+                aborted_transactions=() if params.isolation is _READ_COMMITTED else None,
             )
     replica = _follower(partition, params, request) if replica_id >= 0 else None
     result = _read(log, params.isolation, request, max_bytes, min_one_message=min_one_message)
@@ -111,9 +119,14 @@ def last_offset_for_leader_epoch(
 
 
 def list_offset(
-    partition: Partition, timestamp: int, current_leader_epoch: int, replica_id: int
+    partition: Partition,
+    timestamp: int,
+    current_leader_epoch: int,
+    replica_id: int,
+    isolation: FetchIsolation = FetchIsolation.HIGH_WATERMARK,
 ) -> ListOffsetsResult:
-    """Answer ListOffsets: for consumers (−1) below the high watermark, for replicas and debuggers all of the log.
+    """Answer ListOffsets: for consumers (−1) below the high watermark, or below the last stable offset with
+    ``read_committed``; for replicas and debuggers all of the log.
 
     Raises ReplicaError; OFFSET_NOT_AVAILABLE while the high watermark of a new leader is still behind the start of its
     epoch, since a consumer might then see its end fall (KIP-207).
@@ -122,7 +135,7 @@ def list_offset(
         partition, current_leader_epoch, leader_only=replica_id != DEBUGGING_CONSUMER_ID
     )
     is_consumer = replica_id == CONSUMER_ID
-    end_offset = log.high_watermark if is_consumer else log.log_end_offset
+    end_offset = _end_for(log, isolation if is_consumer else FetchIsolation.LOG_END)
     start = partition.leader_epoch_start_offset
     is_settled = not is_consumer or start is None or log.high_watermark >= start
     if timestamp == LATEST_TIMESTAMP and is_settled:
@@ -178,7 +191,7 @@ def _read(
     min_one_message: bool,
 ) -> FetchPartitionResult:
     high_watermark, log_start_offset = log.high_watermark, log.log_start_offset
-    log_end_offset = log.log_end_offset
+    log_end_offset, last_stable_offset = log.log_end_offset, log.last_stable_offset
     topic_partition, fetch_offset = request.topic_partition, request.fetch_offset
     last_fetched_epoch = request.last_fetched_epoch
     is_in_log = log_start_offset <= fetch_offset <= log_end_offset
@@ -187,13 +200,39 @@ def _read(
         is_in_log and last_fetched_epoch == log.epoch_at_end
     ):
         diverging = _divergence(log, last_fetched_epoch, fetch_offset)
-    end = log_end_offset if isolation is FetchIsolation.LOG_END else high_watermark
+    end = _end_for(log, isolation)
     # Nearly always, when idle, there is nothing between the offset and the end.
     if diverging is None and not (is_in_log and fetch_offset >= end):
         records = log.read(fetch_offset, max_bytes, end, min_one_message=min_one_message)
     return FetchPartitionResult(
-        topic_partition, ErrorCode.none, high_watermark, log_start_offset, records, diverging
+        topic_partition,
+        ErrorCode.none,
+        high_watermark,
+        log_start_offset,
+        records,
+        diverging,
+        last_stable_offset=last_stable_offset,
+        aborted_transactions=_aborted(log, fetch_offset, records)
+        if isolation is _READ_COMMITTED
+        else None,
     )
+
+
+def _end_for(log: Log, isolation: FetchIsolation) -> int:
+    """Where reads with the isolation level end."""
+    if isolation is FetchIsolation.LOG_END:
+        return log.log_end_offset
+    if isolation is _READ_COMMITTED:
+        return log.last_stable_offset
+    return log.high_watermark
+
+
+def _aborted(log: Log, fetch_offset: int, records: bytes) -> tuple[AbortedTransaction, ...]:
+    """The aborted transactions with records among those that were read from the offset on."""
+    if not records:
+        return ()
+    end = max(header.last_offset for header in iter_batches(records)) + 1
+    return tuple(log.collect_aborted_transactions(fetch_offset, end))
 
 
 def _divergence(log: Log, last_fetched_epoch: int, fetch_offset: int) -> EpochEndOffset | None:

@@ -4,8 +4,9 @@
    is full or the part that may be cleaned ends.
 2. All segments up to there, clean ones too, are written again in groups that fit one segment each, and replaced.
 
-What a key's last record in the map supersedes goes, wherever it stands below. Between two reads the cleaner lets others
-do their work; it then makes sure that its cleaning has not been given up meanwhile.
+What a key's last record in the map supersedes goes, wherever it stands below. Records of aborted transactions do not
+get into the map, and go. Markers stay, and the index of aborted transactions with them. Between two reads the cleaner
+lets others do their work; it then makes sure that its cleaning has not been given up meanwhile.
 
 Source: kafka.log.Cleaner of Kafka 3.9. Where it differs: the dedupe buffer is a bound of keys, not memory that is taken
 beforehand.
@@ -24,6 +25,7 @@ from nemesis.reference.log.offset_index import MAX_RELATIVE_OFFSET
 from nemesis.reference.log.offset_map import OffsetMap
 from nemesis.reference.log.record_filter import RecordFilter
 from nemesis.reference.log.storage_errors import StorageErrors
+from nemesis.reference.log.transaction_index import AbortedRanges
 from nemesis.reference.ports import WallClock
 from nemesis.reference.protocol.record_batch import RecordBatchHeader, iter_batches, verify_crc
 from nemesis.reference.protocol.records import read_records
@@ -84,6 +86,9 @@ class Cleaner:
             end = offset_map.latest_offset + 1
             record_filter = RecordFilter(
                 offset_map,
+                aborted=AbortedRanges(
+                    log.collect_aborted_transactions(log.segments[0].base_offset, end)
+                ),
                 last_offsets=log.producer_state_manager.last_offsets(),
                 now_ms=self._wall_clock(),
                 delete_retention_ms=log.config.delete_retention_ms,
@@ -98,11 +103,14 @@ class Cleaner:
     ) -> None:
         start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
         offset_map.update_latest_offset(start - 1)
+        aborted = AbortedRanges(cleanable.log.collect_aborted_transactions(start, end))
         for segment in [s for s in cleanable.log.segments if s.base_offset < end]:
             offset = max(start, segment.base_offset)
             while chunk := self._read(segment, offset):
                 for header in iter_batches(chunk):
-                    if not _take_in(offset_map, chunk, header, start):
+                    if aborted.contain(header):
+                        offset_map.update_latest_offset(header.last_offset)
+                    elif not _take_in(offset_map, chunk, header, start):
                         return
                     offset = header.last_offset + 1
                 await asyncio.sleep(0)
@@ -139,6 +147,8 @@ class Cleaner:
                 offset = headers[-1].last_offset + 1
                 await asyncio.sleep(0)
                 check_done()
+            for transaction in segment.transactions.entries:
+                cleaned.transactions.append(transaction)
         cleaned.flush()
         done.bytes_after = cleaned.size
         log.allow_gaps()

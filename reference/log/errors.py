@@ -9,7 +9,9 @@ LogError
 ├── RecordTooLargeError         a batch over message.max.bytes
 ├── RecordBatchListTooLargeError   more bytes in one append than a segment may hold
 ├── InvalidProducerEpochError   a producer of an epoch that is over
-└── OutOfOrderSequenceError     a producer's batch that does not continue its last one
+├── OutOfOrderSequenceError     a producer's batch that does not continue its last one
+├── InvalidTxnStateError        a batch outside of the transaction that its producer has open
+└── TransactionCoordinatorFencedError   a marker of a coordinator that has been replaced
 RecordError (reference.protocol.record_batch)
 ├── CorruptRecordError
 ├── UnsupportedForMessageFormatError
@@ -34,6 +36,7 @@ __all__ = [
     "InconsistentTopicIdError",
     "InvalidProducerEpochError",
     "InvalidRecordError",
+    "InvalidTxnStateError",
     "KafkaStorageError",
     "LogDirNotFoundError",
     "LogError",
@@ -43,6 +46,7 @@ __all__ = [
     "RecordBatchListTooLargeError",
     "RecordError",
     "RecordTooLargeError",
+    "TransactionCoordinatorFencedError",
     "UnsupportedForMessageFormatError",
 ]
 
@@ -111,3 +115,15 @@ class OutOfOrderSequenceError(LogError):
     """Batches before this one are missing, or it is older than the last five of its producer."""
 
     error_code = ErrorCode.out_of_order_sequence_number
+
+
+class InvalidTxnStateError(LogError):
+    """The producer has a transaction open, and the batch is not part of it."""
+
+    error_code = ErrorCode.invalid_txn_state
+
+
+class TransactionCoordinatorFencedError(LogError):
+    """A newer coordinator of the producer's transactions has written a marker: the older one is fenced."""
+
+    error_code = ErrorCode.transaction_coordinator_fenced

@@ -26,7 +26,8 @@ from nemesis.reference.log.log_segment import (
 )
 from nemesis.reference.log.offset_index import MAX_RELATIVE_OFFSET
 from nemesis.reference.log.storage_errors import StorageErrors
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.log.transaction_index import TRANSACTION_INDEX_SUFFIX
+from nemesis.reference.model import AbortedTransaction, TopicPartition
 from nemesis.reference.ports import Disk, WallClock
 from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
@@ -99,9 +100,9 @@ class LocalLog:
     def create_cleaned_segment(self, base_offset: int) -> LogSegment:
         """Return an empty segment for a cleaner to fill; a file that an earlier one left is removed."""
         with self._storage_errors("cleaning"):
-            self._directories.remove(
-                f"{self.directory}/{segment_file_name(base_offset, LOG_SUFFIX)}{CLEANED_SUFFIX}"
-            )
+            for suffix in (LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX):
+                name = segment_file_name(base_offset, suffix)
+                self._directories.remove(f"{self.directory}/{name}{CLEANED_SUFFIX}")
             return self._new_segment(base_offset, CLEANED_SUFFIX)
 
     def replace_segments(self, cleaned: LogSegment, old: Sequence[LogSegment]) -> None:
@@ -115,6 +116,16 @@ class LocalLog:
             cleaned.change_file_suffix("")
             cleaned.write_indexes()
         self._delete_later(paths, self.config.file_delete_delay_ms)
+
+    def collect_aborted_transactions(
+        self, start_offset: int, upper_bound_offset: int
+    ) -> list[AbortedTransaction]:
+        """Return the aborted transactions that may have records in the range, in the sequence of their markers."""
+        collected: list[AbortedTransaction] = []
+        for segment in self._segments[self._index_of(start_offset) :]:
+            if segment.transactions.collect(start_offset, upper_bound_offset, collected):
+                break
+        return collected
 
     def close(self) -> None:
         """Sync what was appended, write the indexes, let go of the files: the log can be opened without a walk."""

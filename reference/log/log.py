@@ -3,13 +3,14 @@
 The leader appends what clients send and gives it offsets and its epoch; a follower appends the leader's batches as
 they are, and only where they continue its own; where the leader's log was compacted, they leave gaps. Records below
 the high watermark are committed; what is above may be truncated when a new leader's log differs (KIP-101, KIP-279).
+Consumers with ``read_committed`` read up to the last stable offset: where the first transaction begins that has no
+marker below the high watermark (KIP-98).
 Records below the log start offset are gone: deleted by age or size, by DeleteRecords, or because the leader has them no
 longer. The log never starts above the high watermark.
 
 Order of writes: an epoch before its first batch, a truncated segment before the epochs; so a crash in between leaves
 at most epochs at the end of the log, which opening removes (``log_loader``).
 
-Limits: no transactions.
 Source: kafka.log.UnifiedLog of Kafka 3.9.
 """
 
@@ -43,14 +44,16 @@ from nemesis.reference.log.partition_metadata import (
     read_partition_metadata,
     write_partition_metadata,
 )
+from nemesis.reference.log.producer_append_info import TransactionStep, Updates
 from nemesis.reference.log.producer_state_manager import (
     PRODUCER_ID_EXPIRATION_MS,
     ProducerStateManager,
-    Updates,
 )
 from nemesis.reference.model import UNDEFINED_EPOCH, OffsetAndEpoch, TopicPartition
 from nemesis.reference.ports import Disk, WallClock
 from nemesis.reference.protocol.record_batch import (
+    CONTROL_FLAG,
+    TRANSACTIONAL_FLAG,
     RecordBatchHeader,
     assign,
     complete_size,
@@ -60,6 +63,7 @@ from nemesis.reference.protocol.record_batch import (
 from nemesis.reference.protocol.records import read_records
 
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
+_OF_TRANSACTIONS: Final = TRANSACTIONAL_FLAG | CONTROL_FLAG
 OnDeletion = Callable[["Log", int, int], None]
 """Takes the log, how many of its first segments are deleted, and the time (ms) by which they were chosen."""
 
@@ -145,6 +149,7 @@ class Log(LocalLog):
             self.producer_state_manager = ProducerStateManager(
                 disk, directory, expiration_ms=producer_id_expiration_ms, wall_clock=wall_clock
             )
+            self._transactions = self.producer_state_manager.transactions
             self.producer_state_manager.rebuild(
                 self._segments, loaded.log_end_offset, loaded.walked
             )
@@ -152,7 +157,8 @@ class Log(LocalLog):
         self.log_start_offset = loaded.log_start_offset
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
-        self.high_watermark = self._clamped(high_watermark)
+        self.high_watermark = self.last_stable_offset = 0
+        self._set_high_watermark(high_watermark)
 
     @property
     def topic_id(self) -> UUID | None:
@@ -190,7 +196,10 @@ class Log(LocalLog):
     def update_high_watermark(self, offset: int) -> int:
         """Set the high watermark to the offset, or to the nearest one the log can have; return what it is now."""
         if offset != self.high_watermark:
-            self.high_watermark = self._clamped(offset)
+            # What ``_set_high_watermark`` does: each append comes by here.
+            self.high_watermark = self.last_stable_offset = self._clamped(offset)
+            if self._transactions.first_unstable_offset is not None:
+                self._follow_high_watermark()
         return self.high_watermark
 
     def maybe_assign_epoch_start_offset(self, epoch: int, offset: int) -> bool:
@@ -210,8 +219,8 @@ class Log(LocalLog):
         """Give the batches of a client, or of a coordinator, the next offsets and the epoch, and append them.
 
         What an idempotent producer sends again is not appended again: what is returned says where it is.
-        Raises RecordError, RecordTooLargeError, RecordBatchListTooLargeError, InvalidProducerEpochError or
-        OutOfOrderSequenceError; then nothing was appended.
+        Raises RecordError, RecordTooLargeError, RecordBatchListTooLargeError, InvalidProducerEpochError,
+        OutOfOrderSequenceError, InvalidTxnStateError or TransactionCoordinatorFencedError; then nothing was appended.
         """
         if not records:
             raise InvalidRecordError("no record batch to append")
@@ -220,7 +229,9 @@ class Log(LocalLog):
                 f"{len(records)} bytes exceed a segment of {self.config.segment_bytes} bytes"
             )
         produced = list(iter_batches(records))
+        attributes = 0
         for header in produced:
+            attributes |= header.attributes
             validate_batch(header, self.config.max_message_bytes, origin)
             verify_crc(records, header)
             if self.config.is_compact:
@@ -229,6 +240,9 @@ class Log(LocalLog):
             where = duplicate.first_offset, duplicate.last_offset
             return LogAppendInfo(*where, (), duplicate.timestamp)
         assigned, headers = assign(records, produced, self.log_end_offset, leader_epoch)
+        if attributes & _OF_TRANSACTIONS:
+            append = self.producer_state_manager.analyzed(assigned, headers, origin)
+            return self._append(assigned, headers, *append)
         return self._append(assigned, headers, self.producer_state_manager.validated(headers))
 
     def append_as_follower(self, records: bytes) -> LogAppendInfo:
@@ -242,8 +256,9 @@ class Log(LocalLog):
         if complete < len(records):
             records = records[:complete]
         headers = list(iter_batches(records))
-        expected, has_gaps = self.log_end_offset, False
+        expected, has_gaps, attributes = self.log_end_offset, False, 0
         for header in headers:
+            attributes |= header.attributes
             if header.base_offset < expected:
                 raise OffsetsOutOfOrderError(
                     f"{self.topic_partition} expects offset {expected}, was given {header.base_offset}"
@@ -253,6 +268,10 @@ class Log(LocalLog):
             expected = header.last_offset + 1
         if has_gaps and not self.may_have_gaps:
             self.allow_gaps()
+        if attributes & _OF_TRANSACTIONS:
+            origin = AppendOrigin.REPLICATION
+            append = self.producer_state_manager.analyzed(records, headers, origin)
+            return self._append(records, headers, *append)
         return self._append(records, headers, self.producer_state_manager.replicated(headers))
 
     def allow_gaps(self) -> None:
@@ -299,8 +318,9 @@ class Log(LocalLog):
                             self.log_start_offset
                         )  # it starts within the batch that went
                 finally:
-                    self.high_watermark = self._clamped(self.high_watermark)
+                    self._set_high_watermark(self.high_watermark)
                 self.producer_state_manager.rebuild(self._segments, self.log_end_offset)
+                self._set_high_watermark(self.high_watermark)
             self.leader_epoch_cache.truncate_from_end(self.log_end_offset if truncated else offset)
         return truncated
 
@@ -355,7 +375,7 @@ class Log(LocalLog):
             self.producer_state_manager.truncate_fully()
             self._restart_at(offset)
         self.log_start_offset = offset if log_start_offset is None else log_start_offset
-        self.high_watermark = self._clamped(offset)
+        self._set_high_watermark(offset)
 
     def maybe_increment_log_start_offset(
         self, offset: int, reason: LogStartOffsetIncrementReason
@@ -372,6 +392,7 @@ class Log(LocalLog):
         if offset <= self.log_start_offset:
             return False
         self.log_start_offset = offset
+        self._update_last_stable_offset()
         if self._on_start_moved is not None:
             self._on_start_moved(self, reason)
         with self._storage_errors("starting"):
@@ -417,7 +438,11 @@ class Log(LocalLog):
         super().close()
 
     def _append(
-        self, records: bytes, headers: Sequence[RecordBatchHeader], producers: Updates
+        self,
+        records: bytes,
+        headers: Sequence[RecordBatchHeader],
+        producers: Updates,
+        transactions: Sequence[TransactionStep] = (),
     ) -> LogAppendInfo:
         first_offset = self.log_end_offset
         if not headers:
@@ -432,9 +457,28 @@ class Log(LocalLog):
         self.producer_state_manager.update(producers)
         last_offset = headers[-1].last_offset
         self.log_end_offset = last_offset + 1
+        if transactions:
+            with self._storage_errors("indexing transactions of"):
+                self.producer_state_manager.track(transactions, self._segments[-1].transactions)
+            self._update_last_stable_offset()
         if self.unflushed_messages >= self.config.flush_interval_messages:
             self.flush()
         return LogAppendInfo(first_offset, last_offset, appended_batches(headers))
+
+    def _set_high_watermark(self, offset: int) -> None:
+        self.high_watermark = self.last_stable_offset = self._clamped(offset)
+        self._follow_high_watermark()
+
+    def _follow_high_watermark(self) -> None:
+        self._transactions.on_high_watermark(self.high_watermark)
+        self._update_last_stable_offset()
+
+    def _update_last_stable_offset(self) -> None:
+        first = self._transactions.first_unstable_offset
+        if first is None or first >= self.high_watermark:
+            self.last_stable_offset = self.high_watermark
+        else:
+            self.last_stable_offset = max(first, self.log_start_offset)
 
     def _clamped(self, offset: int) -> int:
         return min(max(offset, self.log_start_offset), self.log_end_offset)

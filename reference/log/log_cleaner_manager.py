@@ -2,7 +2,8 @@
 
 The dirty part of a log is what lies behind its entry in ``cleaner-offset-checkpoint``. Of that may be cleaned: whole
 segments, never the last one with records, nothing at or above the high watermark, and nothing that is younger than
-``min.compaction.lag.ms``. A record that is not committed may yet be truncated, and must not supersede one that is.
+``min.compaction.lag.ms``. A record that is not committed may yet be truncated, and must not supersede one that is. Nor
+may a record of a transaction that is not decided: nothing at or above the last stable offset is cleaned.
 
 The log with the largest dirty part of all that could be cleaned comes first, if that part is more than
 ``min.cleanable.dirty.ratio``, or if the log has something older than ``max.compaction.lag.ms``.
@@ -115,7 +116,7 @@ def first_uncleanable_offset(log: Log, first_dirty_offset: int, now_ms: int) -> 
     """Return where the first segment starts that may not be cleaned."""
     segments = log.segments
     last = next((s for s in reversed(segments) if s.size > 0), segments[0])
-    end = min(log.high_watermark, last.base_offset)
+    end = min(log.last_stable_offset, last.base_offset)
     if log.config.min_compaction_lag_ms > 0:
         latest_ms = now_ms - log.config.min_compaction_lag_ms
         for segment, behind in pairwise(segments):

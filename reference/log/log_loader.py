@@ -35,13 +35,14 @@ from nemesis.reference.log.log_segment import (
     segment_file_name,
 )
 from nemesis.reference.log.recent_batches import RecentBatches
+from nemesis.reference.log.transaction_index import TRANSACTION_INDEX_SUFFIX
 from nemesis.reference.ports import Disk
 from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 _logger = logging.getLogger(__name__)
 
 _SEGMENT_NAME: Final = re.compile(r"[0-9]{20}\.log")
-_INDEX_NAME: Final = re.compile(r"[0-9]{20}\.(time)?index")
+_INDEX_NAME: Final = re.compile(r"[0-9]{20}\.(time|txn)?index")
 _BASE_OFFSET_DIGITS: Final = 20
 
 
@@ -212,7 +213,7 @@ class LogLoader:
 
     def _remove_segments(self, bases: list[int]) -> None:
         for base in reversed(bases):
-            for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
+            for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES, TRANSACTION_INDEX_SUFFIX):
                 self._directories.remove(f"{self._directory}/{segment_file_name(base, suffix)}")
 
 

@@ -1,4 +1,4 @@
-"""One file of record batches, ``<20-digit base offset>.log``, and the two indexes beside it.
+"""One file of record batches, ``<20-digit base offset>.log``, and the three indexes beside it.
 
 Only the last segment of a log is written to. The indexes are in memory meanwhile; on disk they describe a segment
 that was rolled or closed, and are rebuilt from the batches where they are missing or do not fit. Recovery walks the
@@ -17,11 +17,13 @@ from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.log.file_records import FileRecords
 from nemesis.reference.log.offset_index import OffsetIndex
 from nemesis.reference.log.time_index import TimeIndex
+from nemesis.reference.log.transaction_index import TRANSACTION_INDEX_SUFFIX, TransactionIndex
 from nemesis.reference.ports import Disk
 from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIXES: Final = (".index", ".timeindex")
+_FILE_SUFFIXES: Final = (LOG_SUFFIX, *INDEX_SUFFIXES, TRANSACTION_INDEX_SUFFIX)
 DELETED_SUFFIX: Final = ".deleted"
 CLEANED_SUFFIX: Final = ".cleaned"
 """A file that a cleaner writes."""
@@ -59,6 +61,8 @@ class LogSegment:
         self._use_file("")
         self._offset_index = OffsetIndex(base_offset, index_interval_bytes)
         self._time_index = TimeIndex(base_offset)
+        self.transactions = TransactionIndex(disk, self._path_stem + TRANSACTION_INDEX_SUFFIX)
+        """Its aborted transactions."""
         self._torn = False
 
     @classmethod
@@ -74,6 +78,7 @@ class LogSegment:
         """Return a new, empty segment; its file exists."""
         segment = cls(disk, directory, base_offset, index_interval_bytes)
         segment._use_file(file_suffix)
+        segment.transactions.use_path(segment._transaction_path(file_suffix))
         disk.files.append(segment._path, b"")
         return segment
 
@@ -106,6 +111,7 @@ class LogSegment:
         if next_offset is not None:
             segment.next_offset = next_offset
         segment._note_first_timestamp()
+        segment.transactions.load(base_offset)
         return segment
 
     @classmethod
@@ -122,6 +128,7 @@ class LogSegment:
         """Open a segment that may be damaged: keep the longest run of intact batches, show them to ``visit``, some at
         a time, cut the rest."""
         segment = cls(disk, directory, base_offset, index_interval_bytes)
+        segment.transactions.reset()
         written = disk.files.size(segment._path)
         for headers in segment._records.intact_batches(
             base_offset, written, may_have_gaps=may_have_gaps
@@ -186,6 +193,7 @@ class LogSegment:
     def truncate_to(self, offset: int) -> None:
         """Cut the batch that holds the offset and all behind it; the segment ends there or before, in a gap, too."""
         position = self.position_of(offset)
+        self.transactions.truncate_to(offset)
         if position == self.size:
             self.next_offset = min(self.next_offset, max(offset, self.base_offset))
         else:
@@ -224,22 +232,33 @@ class LogSegment:
         header = self.first_batch_from_timestamp(self.max_timestamp, self.base_offset)
         if header is None:
             return None
-        return self._files.read(self._path, header.position, header.size_in_bytes)
+        return self.read_batch(header)
 
     def batches_from(self, position: int) -> Iterator[RecordBatchHeader]:
         """Yield the headers of the batches from the one that starts there on; ``position`` is that in the file."""
         return self._records.batches(position, self.size)
 
+    def read_batch(self, header: RecordBatchHeader) -> bytes:
+        """Return the batch of which ``header.position`` is the position in the file."""
+        return self._files.read(self._path, header.position, header.size_in_bytes)
+
     def flush(self) -> None:
-        """Sync the batches, and nothing else."""
+        """Sync the batches and the aborted transactions, and nothing else."""
         self._cut_torn_tail()
         self._files.fsync(self._path)
+        self.transactions.flush()
 
     def change_file_suffix(self, suffix: str) -> None:
-        """Rename the file of batches; the suffix follows ``.log``."""
+        """Rename the file of batches and that of aborted transactions; the suffix follows their names."""
         former = self._path
+        # Opening the log finishes with the file of batches: a swap file of batches has its aborted transactions beside
+        # it under the same suffix, or has none.
+        if suffix:
+            self.transactions.use_path(self._transaction_path(suffix))
         self._use_file(suffix)
         self._directories.rename(former, self._path)
+        if not suffix:
+            self.transactions.use_path(self._transaction_path(suffix))
 
     def write_indexes(self) -> None:
         """Put the indexes on disk; they describe the segment until that is written to again."""
@@ -250,7 +269,7 @@ class LogSegment:
 
     def close(self) -> None:
         """Let go of the files."""
-        for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
+        for suffix in _FILE_SUFFIXES:
             self._files.close(self._path_stem + suffix)
 
     def mark_deleted(self) -> list[str]:
@@ -259,7 +278,7 @@ class LogSegment:
         Opening the log removes what was marked, and indexes without batches.
         """
         renamed = []
-        for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
+        for suffix in _FILE_SUFFIXES:
             path = self._path_stem + suffix
             if self._files.exists(path):
                 self._directories.rename(path, path + DELETED_SUFFIX)
@@ -271,6 +290,10 @@ class LogSegment:
         self._directories.remove(self._path)
         for suffix in INDEX_SUFFIXES:
             self._directories.remove(self._path_stem + suffix)
+        self.transactions.remove()
+
+    def _transaction_path(self, suffix: str) -> str:
+        return self._path_stem + TRANSACTION_INDEX_SUFFIX + suffix
 
     def _use_file(self, suffix: str) -> None:
         self._path = self._path_stem + LOG_SUFFIX + suffix

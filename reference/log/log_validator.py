@@ -15,10 +15,12 @@ from nemesis.reference.protocol.records import read_records
 
 
 class AppendOrigin(Enum):
-    """What wrote a batch that a leader appends (Kafka's AppendOrigin). A replica's are appended as they are."""
+    """The writer of a batch (Kafka's AppendOrigin)."""
 
     CLIENT = "client"
     COORDINATOR = "coordinator"
+    REPLICATION = "replication"
+    """The leader, whose batches a follower appends as they are, or this log itself, when it is read again."""
 
 
 def validate_batch(header: RecordBatchHeader, max_message_bytes: int, origin: AppendOrigin) -> None:
@@ -31,7 +33,9 @@ def validate_batch(header: RecordBatchHeader, max_message_bytes: int, origin: Ap
         raise InvalidRecordError(
             f"{header.record_count} records, but {header.last_offset_delta + 1} offsets"
         )
-    if header.is_control and origin is AppendOrigin.CLIENT:
+    if origin is not AppendOrigin.CLIENT:
+        return
+    if header.is_control:
         raise InvalidRecordError("clients may not write control batches")
     if header.producer_id > NO_PRODUCER_ID and (
         header.base_sequence < 0 or header.producer_epoch < 0

@@ -4,8 +4,10 @@ Kafka's format, version 1, big endian: version int16, CRC-32C uint32 of all that
 then for each: producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp
 int64, coordinator epoch int32, first offset of the open transaction int64. Of each producer it keeps the last batch.
 
-Source: kafka's ProducerStateManager. Limit: no transactions, so the last two are −1 when written and not looked at when
-read.
+A producer of which the log has only markers has −1 for its last sequence and its last offset. The last two fields are
+−1 before the first marker, and while no transaction is open.
+
+Source: kafka's ProducerStateManager.
 """
 
 from __future__ import annotations
@@ -25,7 +27,6 @@ from nemesis.reference.log.producer_state_entry import (
 
 _SNAPSHOT_NAME: Final = re.compile(r"[0-9]{20}\.snapshot")
 _VERSION: Final = 1
-_NONE: Final = -1
 _HEAD: Final = struct.Struct(">hI")
 _COUNT: Final = struct.Struct(">i")
 _ENTRY: Final = struct.Struct(">qhiqiqiq")
@@ -74,12 +75,13 @@ def _encode(entry: ProducerStateEntry) -> bytes:
         last.last_offset,
         last.offset_delta,
         entry.last_timestamp,
-        _NONE,
-        _NONE,
+        entry.coordinator_epoch,
+        entry.current_txn_first_offset,
     )
 
 
 def _decode(fields: tuple[int, ...]) -> ProducerStateEntry:
-    producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, _, _ = fields
+    producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp = fields[:6]
     batch = BatchMetadata(last_sequence, last_offset, offset_delta, timestamp)
-    return ProducerStateEntry(producer_id, epoch, (batch,) if last_offset >= 0 else (), timestamp)
+    batches = (batch,) if last_offset >= 0 else ()
+    return ProducerStateEntry(producer_id, epoch, batches, timestamp, *fields[6:])

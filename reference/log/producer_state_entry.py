@@ -1,7 +1,11 @@
-"""What a log remembers of one producer: its epoch and its last five batches.
+"""What a log remembers of one producer: its epoch, its last five batches, and its open transaction.
 
 Five, because a producer has at most five requests in flight (``max.in.flight.requests.per.connection``): what it may
 send again is among them. Sequence numbers count records and go from 2^31 − 1 on to 0.
+
+A marker ends the transaction. It may raise the producer's epoch, and it has the epoch of the coordinator that wrote it.
+The time of a marker counts like that of a batch: else a producer of which only markers are left would expire at once,
+and with it the coordinator epoch that fences older coordinators (KAFKA-9144).
 
 Source: kafka's ProducerStateEntry and BatchMetadata (KIP-98).
 """
@@ -10,10 +14,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from nemesis.reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.protocol.record_batch import TRANSACTIONAL_FLAG, RecordBatchHeader
 
 NO_PRODUCER_ID: Final = -1
 NO_SEQUENCE: Final = -1
+NO_COORDINATOR_EPOCH: Final = -1
+NO_OFFSET: Final = -1
 NUM_BATCHES_TO_RETAIN: Final = 5
 _MAX_SEQUENCE: Final = 2**31 - 1
 
@@ -52,11 +58,19 @@ class ProducerStateEntry(NamedTuple):
     producer_epoch: int
     batches: tuple[BatchMetadata, ...]
     last_timestamp: int
-    """Of its last batch, ms: the time that it is remembered from on."""
+    """Of its last batch or marker, ms: the time that it is remembered from on."""
+    coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    """Of its last marker; −1 before the first."""
+    current_txn_first_offset: int = NO_OFFSET
+    """Where its open transaction begins; −1 while none is open."""
 
     @property
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def has_open_transaction(self) -> bool:
+        return self.current_txn_first_offset != NO_OFFSET
 
     def find_duplicate(self, header: RecordBatchHeader) -> BatchMetadata | None:
         """Return the batch of the same epoch and the same sequence numbers, if it is remembered."""
@@ -79,8 +93,30 @@ def appended(before: ProducerStateEntry | None, header: RecordBatchHeader) -> Pr
         header.max_timestamp,
     )
     kept: tuple[BatchMetadata, ...] = ()
-    if before is not None and before.producer_epoch == header.producer_epoch:
-        kept = before.batches[-(NUM_BATCHES_TO_RETAIN - 1) :]
+    coordinator_epoch, first_offset = NO_COORDINATOR_EPOCH, NO_OFFSET
+    if before is not None:
+        coordinator_epoch = before.coordinator_epoch
+        first_offset = before.current_txn_first_offset
+        if before.producer_epoch == header.producer_epoch:
+            kept = before.batches[-(NUM_BATCHES_TO_RETAIN - 1) :]
+    if first_offset == NO_OFFSET and header.attributes & TRANSACTIONAL_FLAG:
+        first_offset = header.base_offset
     return ProducerStateEntry(
-        header.producer_id, header.producer_epoch, (*kept, batch), header.max_timestamp
+        header.producer_id,
+        header.producer_epoch,
+        (*kept, batch),
+        header.max_timestamp,
+        coordinator_epoch,
+        first_offset,
+    )
+
+
+def ended(
+    before: ProducerStateEntry | None, header: RecordBatchHeader, coordinator_epoch: int
+) -> ProducerStateEntry:
+    """Return what is remembered of the producer once a marker, in this control batch, is in the log."""
+    is_same_epoch = before is not None and before.producer_epoch == header.producer_epoch
+    batches = before.batches if before is not None and is_same_epoch else ()
+    return ProducerStateEntry(
+        header.producer_id, header.producer_epoch, batches, header.max_timestamp, coordinator_epoch
     )

@@ -2,9 +2,11 @@
 
 The memory follows from the log: leader and followers learn it from the batches that they append, and whoever comes to
 lead goes on with it. After a start or a truncation it is the newest snapshot not beyond the log's end, and the batches
-from there on. A snapshot that cannot be read is deleted, and the one before it taken.
+from there on. A snapshot that cannot be read is deleted, and the one before it taken. Where segments have to be indexed
+again (``transaction_index``), the newest snapshot not beyond the first of them is taken.
 
-A producer is forgotten ``producer.id.expiration.ms`` after the time of its last batch.
+A producer is forgotten ``producer.id.expiration.ms`` after the time of its last batch or marker, but never while its
+transaction is open.
 
 Source: kafka's ProducerStateManager of Kafka 3.9. Where it differs: snapshots are found by looking into the directory,
 none is written after a start or a truncation, and one is of use as long as the log's first segment does not begin
@@ -18,7 +20,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from nemesis.reference.log.log_segment import LogSegment
-from nemesis.reference.log.producer_append_info import check_sequence
+from nemesis.reference.log.log_validator import AppendOrigin
+from nemesis.reference.log.ongoing_transactions import OngoingTransactions
+from nemesis.reference.log.producer_append_info import (
+    AnalyzedAppend,
+    OpenedTransaction,
+    TransactionStep,
+    Updates,
+    analyzed,
+    check_batch,
+)
 from nemesis.reference.log.producer_snapshot_file import (
     decode_snapshot,
     encode_snapshot,
@@ -32,15 +43,14 @@ from nemesis.reference.log.producer_state_entry import (
     appended,
 )
 from nemesis.reference.log.recent_batches import RecentBatches
+from nemesis.reference.log.transaction_index import TransactionIndex
+from nemesis.reference.model import AbortedTransaction
 from nemesis.reference.ports import Disk, WallClock
 from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
 """Kafka's default of ``producer.id.expiration.ms``."""
 _logger = logging.getLogger(__name__)
-
-Updates = Mapping[int, ProducerStateEntry]
-"""What becomes of the producers of an append, by producer id."""
 
 
 class ProducerStateManager:
@@ -56,6 +66,7 @@ class ProducerStateManager:
         self._expiration_ms = expiration_ms
         self._wall_clock = wall_clock
         self._producers: dict[int, ProducerStateEntry] = {}
+        self.transactions = OngoingTransactions()
         self._last_snapshot_offset = 0
 
     @property
@@ -85,21 +96,33 @@ class ProducerStateManager:
                 return duplicate
         return None
 
-    def validated(self, headers: Sequence[RecordBatchHeader]) -> Updates:
-        """Return what a client's batches make of their producers; they have their offsets.
+    def analyzed(
+        self, records: bytes, headers: Iterable[RecordBatchHeader], origin: AppendOrigin
+    ) -> AnalyzedAppend:
+        """Return what batches make of their producers, some of which are part of transactions.
 
-        Raises InvalidProducerEpochError or OutOfOrderSequenceError.
+        Raises what ``producer_append_info.analyzed`` raises.
+        """
+        return analyzed(self._producers, records, headers, origin)
+
+    def validated(self, headers: Sequence[RecordBatchHeader]) -> Updates:
+        """Return what a client's batches make of their producers; they have their offsets, and are of no transaction.
+
+        Raises InvalidProducerEpochError, OutOfOrderSequenceError or InvalidTxnStateError.
         """
         updates: dict[int, ProducerStateEntry] = {}
         for header in headers:
-            if (producer_id := header.producer_id) > NO_PRODUCER_ID:
+            if (producer_id := header.producer_id) > NO_PRODUCER_ID and not header.is_control:
                 before = updates.get(producer_id) or self._producers.get(producer_id)
-                check_sequence(before, header)
+                check_batch(before, header)
                 updates[producer_id] = appended(before, header)
         return updates
 
     def replicated(self, headers: Iterable[RecordBatchHeader]) -> Updates:
-        """Return what batches make of their producers that are in the leader's log, or in one's own: no checks."""
+        """Return what batches make of their producers that are in the leader's log, or in one's own: no checks.
+
+        Markers are passed over: see ``analyzed``.
+        """
         updates: dict[int, ProducerStateEntry] = {}
         for header in headers:
             if (producer_id := header.producer_id) > NO_PRODUCER_ID and not header.is_control:
@@ -112,8 +135,21 @@ class ProducerStateManager:
         if updates:
             self._producers.update(updates)
 
+    def track(self, steps: Iterable[TransactionStep], index: TransactionIndex | None) -> None:
+        """Note the transactions that batches, which are in the log now, have opened or ended.
+
+        The aborted ones go into the index of the segment that holds the batches; None if it has them already.
+        """
+        for step in steps:
+            if isinstance(step, OpenedTransaction):
+                self.transactions.open(step)
+                continue
+            last_stable_offset = self.transactions.complete(step)
+            if step.is_aborted and index is not None:
+                index.append(AbortedTransaction(*step[:3], last_stable_offset))
+
     def remove_expired_producers(self) -> None:
-        """Forget those whose last batch is ``producer.id.expiration.ms`` old."""
+        """Forget those whose last batch or marker is ``producer.id.expiration.ms`` old and that have nothing open."""
         now = self._wall_clock()
         expired = [
             producer_id
@@ -142,6 +178,7 @@ class ProducerStateManager:
         for offset in self._snapshot_offsets():
             self._delete_snapshot(offset)
         self._producers = {}
+        self.transactions.reload((), 0)
         self._last_snapshot_offset = 0
 
     def rebuild(
@@ -155,22 +192,54 @@ class ProducerStateManager:
         ``walked`` are those of the last segments, which somebody has looked at already. Snapshots beyond the log's end,
         or from before its first segment, are deleted.
         """
-        missing_from = self._reload(segments[0].base_offset, log_end_offset)
         walked = walked or RecentBatches(log_end_offset)
+        outdated = [segment for segment in segments if segment.transactions.is_outdated]
+        if outdated and (walked.has_transactions or outdated[0].base_offset < walked.start_offset):
+            start = self._reload(
+                segments[0].base_offset, log_end_offset, newest=outdated[0].base_offset
+            )
+            self._replay(segments, start)
+        else:
+            self._remember(segments, log_end_offset, walked)
+        for segment in outdated:
+            segment.transactions.complete()
+
+    def _remember(
+        self, segments: Sequence[LogSegment], log_end_offset: int, walked: RecentBatches
+    ) -> None:
+        missing_from = self._reload(segments[0].base_offset, log_end_offset, newest=log_end_offset)
         recent = RecentBatches(missing_from)
         for segment in segments:
             if missing_from < segment.next_offset and segment.base_offset < walked.start_offset:
                 recent.add(segment.batches_from(segment.position_of(missing_from)))
+        if recent.has_transactions or walked.has_transactions:
+            self._replay(segments, missing_from)
+            return
         for batches in (recent, walked):
             self.update(self.replicated(batches.behind(missing_from)))
 
-    def _reload(self, first_offset: int, log_end_offset: int) -> int:
-        """Go back to the newest snapshot; return its offset, or the log's first one if there is none."""
+    def _replay(self, segments: Iterable[LogSegment], start_offset: int) -> None:
+        """Take in each batch from the offset on, with the markers."""
+        for segment in segments:
+            if segment.next_offset <= start_offset:
+                continue
+            index = segment.transactions if segment.transactions.is_outdated else None
+            for header in segment.batches_from(segment.position_of(start_offset)):
+                if header.base_offset >= start_offset:
+                    records = segment.read_batch(header) if header.is_control else b""
+                    headers = (header._replace(position=0),)
+                    append = self.analyzed(records, headers, AppendOrigin.REPLICATION)
+                    self.update(append.producers)
+                    self.track(append.transactions, index)
+
+    def _reload(self, first_offset: int, log_end_offset: int, *, newest: int) -> int:
+        """Go back to the newest snapshot that is not beyond ``newest``; return its offset, or the log's first one."""
         self._producers, self._last_snapshot_offset = {}, first_offset
         usable = []
         for offset in self._snapshot_offsets():
             if first_offset <= offset <= log_end_offset:
-                usable.append(offset)
+                if offset <= newest:
+                    usable.append(offset)
             else:
                 self._delete_snapshot(offset)
         while usable:
@@ -181,6 +250,7 @@ class ProducerStateManager:
                 self._producers = {entry.producer_id: entry for entry in living}
                 self._last_snapshot_offset = offset
                 break
+        self.transactions.reload(self._producers.values(), log_end_offset)
         return self._last_snapshot_offset
 
     def _snapshot_offsets(self) -> list[int]:
@@ -203,4 +273,4 @@ class ProducerStateManager:
             return None
 
     def _is_expired(self, entry: ProducerStateEntry, now: int) -> bool:
-        return now - entry.last_timestamp >= self._expiration_ms
+        return now - entry.last_timestamp >= self._expiration_ms and not entry.has_open_transaction

@@ -1,7 +1,8 @@
 """The last batches of each producer among those that a walk over a log has met.
 
 What a log remembers of a producer is no more than its last five batches, so of a million that are walked no more
-need to be kept, and nobody has to walk a second time over what recovery has walked.
+need to be kept, and nobody has to walk a second time over what recovery has walked. Transactions are the exception:
+their markers count, and the batch that each begins with. If there are any, the log is read again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ from itertools import groupby
 from operator import attrgetter
 
 from nemesis.reference.log.producer_state_entry import NO_PRODUCER_ID, NUM_BATCHES_TO_RETAIN
-from nemesis.reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.protocol.record_batch import (
+    CONTROL_FLAG,
+    TRANSACTIONAL_FLAG,
+    RecordBatchHeader,
+)
 
 
 class RecentBatches:
@@ -20,6 +25,8 @@ class RecentBatches:
 
     def __init__(self, start_offset: int) -> None:
         self.start_offset = start_offset
+        self.has_transactions = False
+        """Whether a batch was part of a transaction, or a marker."""
         self._by_producer: dict[int, deque[RecordBatchHeader]] = {}
 
     def add(self, headers: Iterable[RecordBatchHeader]) -> None:
@@ -29,7 +36,11 @@ class RecentBatches:
                 kept = self._by_producer.get(producer_id)
                 if kept is None:
                     kept = self._by_producer[producer_id] = deque(maxlen=NUM_BATCHES_TO_RETAIN)
-                kept.extend(header for header in batches if not header.is_control)
+                for header in batches:
+                    if header.attributes & TRANSACTIONAL_FLAG:
+                        self.has_transactions = True
+                    if not header.attributes & CONTROL_FLAG:
+                        kept.append(header)
 
     def behind(self, offset: int) -> list[RecordBatchHeader]:
         """The batches that begin at the offset or later: those of one producer in their order."""

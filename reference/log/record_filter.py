@@ -3,14 +3,15 @@
 A record stays if it is the last of its key as far as the offset map knows, or lies behind what the map knows. One
 without a value (a tombstone) stays even then only until the delete horizon: the first cleaning that comes by it sets
 that to ``delete.retention.ms`` later, in the batch itself, so that a consumer has that long to see it (KIP-534). A
-record without a key goes: a compacted topic takes none, but it may not always have been one.
+record without a key goes: a compacted topic takes none, but it may not always have been one. All records of an aborted
+transaction go.
 
 A batch without records stays as an empty one while it is the last of a producer that is remembered: a broker that comes
 to lead would else not know the sequence numbers. What nothing is taken from stays as it is, byte by byte, and so do
 control batches.
 
-Source: kafka's Cleaner.cleanInto and shouldRetainRecord, and MemoryRecords.filterTo, of Kafka 3.9. Limit: no
-transactions, so no markers and no aborted records are looked for.
+Source: kafka's Cleaner.cleanInto and shouldRetainRecord, and MemoryRecords.filterTo, of Kafka 3.9. Limit: markers of
+transactions without records stay; Kafka removes them after their delete horizon.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nemesis.reference.log.offset_map import OffsetMap
+from nemesis.reference.log.transaction_index import AbortedRanges
 from nemesis.reference.protocol.record_batch import RecordBatchHeader, verify_crc
 from nemesis.reference.protocol.records import (
     Record,
@@ -35,12 +37,14 @@ class RecordFilter:
         self,
         offset_map: OffsetMap,
         *,
+        aborted: AbortedRanges,
         last_offsets: Mapping[int, int],
         now_ms: int,
         delete_retention_ms: int,
     ) -> None:
         """``last_offsets`` are those of the producers that are remembered, by producer id."""
         self._offset_map = offset_map
+        self._aborted = aborted
         self._last_offsets = last_offsets
         self._now_ms = now_ms
         self._delete_retention_ms = delete_retention_ms
@@ -56,7 +60,10 @@ class RecordFilter:
         verify_crc(data, header)
         horizon_ms = delete_horizon_ms(header)
         records = read_records(batch, header)
-        kept = [record for record in records if self._stays(record, horizon_ms)]
+        if self._aborted.contain(header):
+            kept = []
+        else:
+            kept = [record for record in records if self._stays(record, horizon_ms)]
         if not kept:
             is_last = self._last_offsets.get(header.producer_id) == header.last_offset
             return b"" if not is_last else batch if not records else emptied(header)

@@ -6,5 +6,6 @@
 * ``schema``        what kio knows of a message class; building messages of any version
 * ``versions``      the APIs and versions that a broker offers
 * ``record_batch``  the header of a record batch; ``records`` reads the records inside, ``compression`` the codecs
+* ``control_records``   the markers that end transactions
 * ``errors``        what can be wrong with bytes from the network
 """

@@ -43,7 +43,10 @@ _OFFSET_LENGTH_EPOCH: Final = Struct(">qii")
 _LENGTH: Final = Struct(">i")
 _LENGTH_POSITION: Final = 8
 _MAGIC_POSITION: Final = 16
-_CONTROL_FLAG: Final = 0x20
+TRANSACTIONAL_FLAG: Final = 0x10
+"""Of the attributes: the batch belongs to a transaction."""
+CONTROL_FLAG: Final = 0x20
+"""Of the attributes: the batch holds a record that brokers write for brokers and clients, such as a marker."""
 
 
 class RecordError(Exception):
@@ -101,7 +104,11 @@ class RecordBatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        return self.attributes & _CONTROL_FLAG != 0
+        return self.attributes & CONTROL_FLAG != 0
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.attributes & TRANSACTIONAL_FLAG != 0
 
 
 def read_header(data: bytes | memoryview, start: int, position: int) -> RecordBatchHeader:

@@ -115,10 +115,17 @@ def read_keys_and_values(
     return pairs
 
 
-def new_batch(records: Sequence[tuple[bytes, bytes | None]], timestamp_ms: int) -> bytes:
-    """Return a batch of a broker's own: keys and values, all of one time, without a producer and not compressed.
+def new_batch(
+    records: Sequence[tuple[bytes, bytes | None]],
+    timestamp_ms: int,
+    *,
+    attributes: int = 0,
+    producer: tuple[int, int, int] = _NO_PRODUCER,
+) -> bytes:
+    """Return a batch of a broker's own: keys and values, all of one time, not compressed.
 
-    Its base offset and leader epoch are those that a log gives it.
+    Its base offset and leader epoch are those that a log gives it. ``producer`` is the producer id, the producer epoch
+    and the base sequence number of a batch that belongs to a transaction.
     """
     body = bytearray()
     for offset_delta, (key, value) in enumerate(records):
@@ -129,8 +136,9 @@ def new_batch(records: Sequence[tuple[bytes, bytes | None]], timestamp_ms: int) 
         record.append(0)  # headers
         _write_varint(body, len(record))
         body += record
+    last_offset_delta = len(records) - 1
     tail = _AFTER_CRC.pack(
-        0, len(records) - 1, timestamp_ms, timestamp_ms, *_NO_PRODUCER, len(records)
+        attributes, last_offset_delta, timestamp_ms, timestamp_ms, *producer, len(records)
     )
     tail += body
     length = HEADER_SIZE - LOG_OVERHEAD + len(body)

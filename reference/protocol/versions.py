@@ -37,6 +37,7 @@ class ApiKey(IntEnum):
     DELETE_RECORDS = 21
     INIT_PRODUCER_ID = 22
     OFFSET_FOR_LEADER_EPOCH = 23
+    WRITE_TXN_MARKERS = 27
     DESCRIBE_CONFIGS = 32
     ALTER_CONFIGS = 33
     ALTER_REPLICA_LOG_DIRS = 34
@@ -50,6 +51,7 @@ class ApiKey(IntEnum):
     OFFSET_DELETE = 47
     ALTER_PARTITION = 56
     DESCRIBE_CLUSTER = 60
+    DESCRIBE_PRODUCERS = 61
     ALLOCATE_PRODUCER_IDS = 67
     CONSUMER_GROUP_HEARTBEAT = 68
     CONSUMER_GROUP_DESCRIBE = 69
@@ -86,6 +88,7 @@ OFFERED = MappingProxyType(
         ApiKey.DELETE_RECORDS: VersionRange(0, 2),
         ApiKey.INIT_PRODUCER_ID: VersionRange(0, 5),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: VersionRange(0, 4),
+        ApiKey.WRITE_TXN_MARKERS: VersionRange(0, 1),
         ApiKey.DESCRIBE_CONFIGS: VersionRange(0, 4),
         ApiKey.ALTER_CONFIGS: VersionRange(0, 2),
         ApiKey.ALTER_REPLICA_LOG_DIRS: VersionRange(0, 2),
@@ -99,6 +102,7 @@ OFFERED = MappingProxyType(
         ApiKey.OFFSET_DELETE: VersionRange(0, 0),
         ApiKey.ALTER_PARTITION: VersionRange(0, 3),
         ApiKey.DESCRIBE_CLUSTER: VersionRange(0, 1),
+        ApiKey.DESCRIBE_PRODUCERS: VersionRange(0, 0),
         ApiKey.ALLOCATE_PRODUCER_IDS: VersionRange(0, 0),
         ApiKey.CONSUMER_GROUP_HEARTBEAT: VersionRange(0, 0),
         ApiKey.CONSUMER_GROUP_DESCRIBE: VersionRange(0, 0),

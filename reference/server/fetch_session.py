@@ -70,7 +70,10 @@ class FetchSession:
         self.requests: Mapping[TopicPartition, FetchPartitionRequest] = {}
         """Replaced, never changed: a fetch that waits holds on to what it was asked."""
         self._reported: dict[TopicPartition, tuple[int, int]] = {}
-        """High watermark and log start offset that the client knows; an absent partition is reported in any case."""
+        """High watermark and log start offset that the client knows; an absent partition is reported in any case.
+
+        The last stable offset moves with one of them only.
+        """
         self._unnamed: list[TopicPartition] = []
 
     def update(

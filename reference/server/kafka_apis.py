@@ -29,6 +29,7 @@ from nemesis.reference.server.apis.producers import ProducerApis
 from nemesis.reference.server.apis.reassignments import ReassignmentApis
 from nemesis.reference.server.apis.records import RecordApis
 from nemesis.reference.server.apis.topics import TopicApis
+from nemesis.reference.server.apis.transactions import TransactionApis
 from nemesis.reference.server.kafka_request_handler import Later
 
 _WAITING: Final = frozenset(
@@ -49,6 +50,7 @@ _WAITING: Final = frozenset(
         ApiKey.ELECT_LEADERS,
         ApiKey.ALTER_PARTITION,
         ApiKey.INIT_PRODUCER_ID,
+        ApiKey.WRITE_TXN_MARKERS,
         ApiKey.ALLOCATE_PRODUCER_IDS,
         ApiKey.FIND_COORDINATOR,
         ApiKey.JOIN_GROUP,
@@ -77,6 +79,7 @@ class KafkaApis:
         elections: ElectionApis,
         producers: ProducerApis,
         producer_id_blocks: ProducerIdBlockApis,
+        transactions: TransactionApis,
         log_dirs: LogDirApis,
         coordinators: CoordinatorApis,
         groups: GroupApis,
@@ -125,6 +128,8 @@ class KafkaApis:
             ApiKey.DESCRIBE_LOG_DIRS: log_dirs.handle_describe_log_dirs,
             ApiKey.ELECT_LEADERS: elections.handle_elect_leaders,
             ApiKey.INIT_PRODUCER_ID: producers.handle_init_producer_id,
+            ApiKey.WRITE_TXN_MARKERS: transactions.handle_write_txn_markers,
+            ApiKey.DESCRIBE_PRODUCERS: transactions.handle_describe_producers,
             ApiKey.ALTER_PARTITION: alter_partitions.handle_alter_partition,
             ApiKey.ALLOCATE_PRODUCER_IDS: producer_id_blocks.handle_allocate_producer_ids,
         }

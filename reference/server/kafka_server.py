@@ -49,6 +49,7 @@ from nemesis.reference.server.apis.producers import ProducerApis
 from nemesis.reference.server.apis.reassignments import ReassignmentApis
 from nemesis.reference.server.apis.records import RecordApis
 from nemesis.reference.server.apis.topics import TopicApis
+from nemesis.reference.server.apis.transactions import TransactionApis
 from nemesis.reference.server.auto_topic_creation_manager import AutoTopicCreationManager
 from nemesis.reference.server.broker_metadata_checkpoint import (
     BrokerMetadata,
@@ -348,6 +349,9 @@ class KafkaServer:
                 ZkProducerIdManager(self._config.broker_id, self._zk_client.producer_ids)
             ),
             producer_id_blocks=ProducerIdBlockApis(self.controller),
+            transactions=TransactionApis(
+                self.replica_manager.appends, self.replica_manager.hosted, self._wall_clock
+            ),
             elections=ElectionApis(
                 self.controller, self.metadata_cache, self.replica_manager.delayed_elections
             ),

@@ -14,6 +14,7 @@ from nemesis.reference.model import (
     UNDEFINED_EPOCH,
     UNDEFINED_OFFSET,
     EpochEndOffset,
+    FetchIsolation,
     ListOffsetsResult,
     TopicPartition,
 )
@@ -37,11 +38,12 @@ class OffsetLookups:
         timestamp: int,
         current_leader_epoch: int,
         replica_id: int,
+        isolation: FetchIsolation,
     ) -> ListOffsetsResult:
         """Find an offset by time; see ``partition_reads.list_offset``."""
         try:
             partition = self._partition_of(topic_partition)
-            return list_offset(partition, timestamp, current_leader_epoch, replica_id)
+            return list_offset(partition, timestamp, current_leader_epoch, replica_id, isolation)
         except ReplicaError as error:
             return ListOffsetsResult(error.code)
         except KafkaStorageError as error:

@@ -12,6 +12,12 @@ from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.log.log_validator import AppendOrigin
+from nemesis.reference.protocol.control_records import (
+    ControlRecordType,
+    EndTransactionMarker,
+    end_transaction_batch,
+)
 from nemesis.workloads.kafka.record_batch import Producer, build
 from tests.e2e.kafka_tools import needs_kafka_tools, run_tool
 from tests.reference.log.batches import with_codec
@@ -151,3 +157,24 @@ def test_kafka_reads_the_snapshots_of_producers(tmp_path: Path) -> None:
         (7, 0, stamp_ms, 5, 8, 2),
         (8, 2, stamp_ms, 7, 5, 2),
     ], text
+
+
+def test_kafka_reads_the_markers_of_transactions(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    stamp_ms = 1_700_000_000_000
+    for control_type, coordinator_epoch in (
+        (ControlRecordType.COMMIT, 3),
+        (ControlRecordType.ABORT, 4),
+    ):
+        marker = EndTransactionMarker(control_type, coordinator_epoch)
+        batch = end_transaction_batch(7, 1, marker, stamp_ms)
+        log.append_as_leader(batch, 0, AppendOrigin.COORDINATOR)
+    log.close()
+    text = dump("--print-data-log", "--files", str(tmp_path / "t-0" / f"{0:020d}.log"))
+    assert text.count("producerId: 7 producerEpoch: 1") == 2
+    assert text.count("isTransactional: true isControl: true") == 2
+    assert "isvalid: false" not in text
+    assert re.findall(r"endTxnMarker: (\w+) coordinatorEpoch: (\d+)", text) == [
+        ("COMMIT", "3"),
+        ("ABORT", "4"),
+    ]

@@ -8,8 +8,6 @@ Source: kafka.coordinator.group.GroupMetadataManager.doLoadGroupsAndOffsets of K
 
 from __future__ import annotations
 
-from typing import Final
-
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
 from nemesis.reference.coordinator.group.group_offsets import CommittedOffset, GroupOffsets
 from nemesis.reference.coordinator.group.group_records import (
@@ -24,12 +22,9 @@ from nemesis.reference.coordinator.group.group_states import GroupState
 from nemesis.reference.coordinator.group.member_metadata import MemberMetadata
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.ports import WallClock
+from nemesis.reference.protocol.control_records import ControlRecordType, control_type_of
 from nemesis.reference.protocol.record_batch import CorruptRecordError, iter_batches
 from nemesis.reference.protocol.records import read_keys_and_values
-
-_TRANSACTIONAL_FLAG: Final = 0x10
-_COMMIT_MARKER: Final = b"\x00\x00\x00\x01"
-"""The key of a control record: version 0, type COMMIT."""
 
 _Offsets = dict[TopicPartition, CommittedOffset]
 
@@ -52,8 +47,9 @@ class LoadedRecords:
             batch = records[header.position : header.position + header.size_in_bytes]
             pairs = read_keys_and_values(batch, header)
             if header.is_control:
-                self._end_transaction(header.producer_id, pairs[0][0] if pairs else None)
-            elif header.attributes & _TRANSACTIONAL_FLAG:
+                is_commit = bool(pairs) and control_type_of(pairs[0][0]) is ControlRecordType.COMMIT
+                self._end_transaction(header.producer_id, is_commit=is_commit)
+            elif header.is_transactional:
                 uncommitted = self._uncommitted.setdefault(header.producer_id, {})
                 self._take_in(pairs, header.base_offset, uncommitted)
             else:
@@ -107,9 +103,9 @@ class LoadedRecords:
         else:
             offsets[self._partitions.setdefault(topic_partition, topic_partition)] = committed
 
-    def _end_transaction(self, producer_id: int, marker: bytes | None) -> None:
+    def _end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         uncommitted = self._uncommitted.pop(producer_id, {})
-        if marker != _COMMIT_MARKER:
+        if not is_commit:
             return
         for key, committed in uncommitted.items():
             present = self._offsets.get(key.group_id, {}).get(key.topic_partition)

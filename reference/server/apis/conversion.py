@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from nemesis.reference.model import LeaderRecoveryState
+from nemesis.reference.model import FetchIsolation, LeaderRecoveryState
 from nemesis.reference.network.errors import CloseConnectionError
 from nemesis.reference.protocol.schema import response_class
 
+_READ_COMMITTED = 1
 _MILLISECOND = timedelta(milliseconds=1)
 NO_THROTTLE = timedelta(0)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,6 +34,13 @@ def leader_recovery_state(item: Any) -> LeaderRecoveryState:
         return LeaderRecoveryState(value)
     except ValueError:
         raise CloseConnectionError(f"there is no leader recovery state {value}") from None
+
+
+def consumer_isolation(isolation_level: int) -> FetchIsolation:
+    """Up to where a consumer reads with the isolation level of its request."""
+    if isolation_level == _READ_COMMITTED:
+        return FetchIsolation.TXN_COMMITTED
+    return FetchIsolation.HIGH_WATERMARK
 
 
 def response_of(message: Any) -> type[Any]:

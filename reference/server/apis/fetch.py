@@ -18,6 +18,7 @@ from nemesis.reference.model import (
     CONSUMER_ID,
     DEBUGGING_CONSUMER_ID,
     PLAINTEXT,
+    AbortedTransaction,
     EpochEndOffset,
     FetchIsolation,
     FetchParams,
@@ -33,7 +34,12 @@ from nemesis.reference.protocol.schema import (
     field_names,
     item_class,
 )
-from nemesis.reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
+from nemesis.reference.server.apis.conversion import (
+    NO_THROTTLE,
+    consumer_isolation,
+    milliseconds,
+    response_of,
+)
 from nemesis.reference.server.apis.current_leaders import current_leader, node_endpoints
 from nemesis.reference.server.delayed_fetch import FetchRequests, FetchResults
 from nemesis.reference.server.fetch_manager import FetchContext, FetchManager, FetchMetadata
@@ -51,7 +57,6 @@ FETCH_MAX_BYTES: Final = 55 * 1024 * 1024
 """Kafka's default of ``fetch.max.bytes``: the most that one consumer fetch returns."""
 
 _FIRST_VERSION_WITH_TOPIC_IDS: Final = 13
-_READ_COMMITTED: Final = 1
 
 
 class FetchApis:
@@ -183,12 +188,9 @@ def _fetch_params(message: Any) -> FetchParams:
     state = getattr(message, "replica_state", None)
     replica_id = message.replica_id if state is None else state.replica_id
     is_consumer = replica_id in (CONSUMER_ID, DEBUGGING_CONSUMER_ID)
-    if not is_consumer:
-        isolation = FetchIsolation.LOG_END
-    elif message.isolation_level == _READ_COMMITTED:
-        isolation = FetchIsolation.TXN_COMMITTED
-    else:
-        isolation = FetchIsolation.HIGH_WATERMARK
+    isolation = (
+        consumer_isolation(message.isolation_level) if is_consumer else FetchIsolation.LOG_END
+    )
     max_bytes = min(message.max_bytes, FETCH_MAX_BYTES) if is_consumer else message.max_bytes
     return FetchParams(
         replica_id=replica_id,
@@ -205,15 +207,19 @@ def _partition_data(partition_class: type[Any], result: FetchPartitionResult) ->
     """One partition of a fetch response."""
     if not (result.records or result.is_urgent):
         return _idle_partition_data(partition_class)(
-            result.topic_partition.partition, result.high_watermark, result.log_start_offset
+            result.topic_partition.partition,
+            result.high_watermark,
+            result.last_stable_offset,
+            result.log_start_offset,
+            result.aborted_transactions is not None,
         )
     values = {
         "partition_index": result.topic_partition.partition,
         "error_code": result.error,
         "high_watermark": result.high_watermark,
-        "last_stable_offset": result.high_watermark,
+        "last_stable_offset": result.last_stable_offset,
         "log_start_offset": result.log_start_offset,
-        "aborted_transactions": None,
+        "aborted_transactions": _aborted(partition_class, result.aborted_transactions),
         "preferred_read_replica": result.preferred_read_replica,
         "records": result.records,
     }
@@ -227,23 +233,47 @@ def _partition_data(partition_class: type[Any], result: FetchPartitionResult) ->
 
 
 @cached
-def _idle_partition_data(partition_class: type[Any]) -> Callable[[int, int, int], Any]:
+def _idle_partition_data(partition_class: type[Any]) -> Callable[[int, int, int, int, bool], Any]:
     """Says that there is no news. Mostly that was said before, and what is immutable can be sent again."""
 
     @lru_cache(maxsize=1024)
-    def idle(index: int, high_watermark: int, log_start_offset: int) -> Any:
+    def idle(
+        index: int,
+        high_watermark: int,
+        last_stable_offset: int,
+        log_start_offset: int,
+        is_read_committed: bool,
+    ) -> Any:
         return build(
             partition_class,
             partition_index=index,
             error_code=ErrorCode.none,
             high_watermark=high_watermark,
-            last_stable_offset=high_watermark,
+            last_stable_offset=last_stable_offset,
             log_start_offset=log_start_offset,
-            aborted_transactions=None,
+            aborted_transactions=() if is_read_committed else None,
             records=b"",
         )
 
     return idle
+
+
+def _aborted(
+    partition_class: type[Any], transactions: tuple[AbortedTransaction, ...] | None
+) -> tuple[Any, ...] | None:
+    """The aborted transactions as a response has them; None for consumers that read all."""
+    if transactions is None:
+        return None
+    if not transactions:
+        return ()
+    return build_items(
+        partition_class,
+        "aborted_transactions",
+        (
+            {"producer_id": transaction.producer_id, "first_offset": transaction.first_offset}
+            for transaction in transactions
+        ),
+    )
 
 
 def _diverging_epoch(partition_class: type[Any], diverging: EpochEndOffset) -> dict[str, Any]:

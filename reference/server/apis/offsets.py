@@ -12,7 +12,11 @@ from kio.schema.errors import ErrorCode
 
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.protocol.schema import build, build_items, item_class
-from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
+from nemesis.reference.server.apis.conversion import (
+    NO_THROTTLE,
+    consumer_isolation,
+    response_of,
+)
 from nemesis.reference.server.offset_lookups import OffsetLookups
 
 
@@ -46,6 +50,7 @@ class OffsetApis:
             partition.timestamp,
             getattr(partition, "current_leader_epoch", -1),
             message.replica_id,
+            consumer_isolation(getattr(message, "isolation_level", 0)),
         )
         return {
             "partition_index": partition.partition_index,

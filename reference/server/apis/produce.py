@@ -27,7 +27,6 @@ _FIRST_PRODUCE_VERSION_OF_FORMAT_2: Final = 3
 _FIRST_PRODUCE_VERSION_WITH_ZSTD: Final = 7
 _ZSTD: Final = 4
 _CODEC_BITS: Final = 0x07
-_TRANSACTIONAL_BIT: Final = 0x10
 _NOT_LEADER: Final = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
@@ -138,6 +137,6 @@ def _records_error(records: bytes, version: int) -> ErrorCode | None:
     batch = batches[0]
     if batch.attributes & _CODEC_BITS == _ZSTD and version < _FIRST_PRODUCE_VERSION_WITH_ZSTD:
         return ErrorCode.unsupported_compression_type
-    if batch.attributes & _TRANSACTIONAL_BIT:
+    if batch.is_transactional:
         return ErrorCode.invalid_txn_state
     return None
