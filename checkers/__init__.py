@@ -74,6 +74,7 @@ from nemesis.checkers.groups.check import (
     OFFSETS_READ_AS_COMMITTED,
     ONE_OWNER_PER_GENERATION,
 )
+from nemesis.checkers.groups.membership import MEMBERSHIP_KEPT
 from nemesis.checkers.groups.progress import GROUP_PROGRESS
 from nemesis.checkers.groups.rebalances import REBALANCES_END
 from nemesis.checkers.leadership import LEADER_EPOCH_GROWS, LEADER_FROM_ISR, ONE_LEADER_PER_EPOCH
@@ -199,6 +200,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     GENERATION_GROWS,
     FENCED_MEMBER,
     OFFSETS_READ_AS_COMMITTED,
+    MEMBERSHIP_KEPT,
     GROUP_PROGRESS,
     REBALANCES_END,
     DELETION,

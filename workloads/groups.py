@@ -46,6 +46,8 @@ class GroupsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     """Processes of each group."""
     static_members: Annotated[int, Meta(ge=0, le=100)] = 1
     """How many of them have an instance id."""
+    lone_groups: Annotated[int, Meta(ge=0, le=100)] = 0
+    """Further groups of one dynamic member each, which are empty whenever their process is away."""
     assignors: Annotated[tuple[Literal["range", "cooperative-sticky"], ...], Meta(min_length=1)] = (
         "range",
         "cooperative-sticky",
@@ -89,7 +91,7 @@ class Groups(ProduceConsume):
         )
         self._leaders: dict[str, tuple[int, str]] = {}
         """By group the newest generation that is known to have a leader, and the leader's process."""
-        self._polls: defaultdict[int, count[int]] = defaultdict(lambda: count(1))
+        self._polls: defaultdict[str, count[int]] = defaultdict(lambda: count(1))
         """By process the numbers of the processes to which its polls belong."""
         least, most = self._options.consuming_ms
         self._process_settings = ProcessSettings(
@@ -102,8 +104,13 @@ class Groups(ProduceConsume):
 
     def _programs(self) -> Iterator[tuple[str, Program]]:
         yield from super()._programs()
-        for index in range(self._options.groups * self._options.members):
-            yield f"member-{index}", partial(self._run_process, index)
+        options = self._options
+        for index in range(options.groups * options.members):
+            group, number = index % options.groups, index // options.groups
+            is_static = number < options.static_members
+            yield self._program(f"member-{index}", group, is_static=is_static)
+        for group in range(options.groups, options.groups + options.lone_groups):
+            yield self._program(f"member-lone-{group}", group, is_static=False)
         if self._options.growth_interval_ms:
             yield "topic-admin-0", partial(self._grow_topics, "topic-admin-0")
 
@@ -111,7 +118,7 @@ class Groups(ProduceConsume):
         """Read all partitions, and at the same time the committed offsets of each group."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         await self._learn_partitions(deadline)
-        reads = (self._read_offsets(index, deadline) for index in range(self._options.groups))
+        reads = (self._read_offsets(index, deadline) for index in range(len(self._groups)))
         await asyncio.gather(self._final_reads.read_all(self._partitions.known, deadline), *reads)
 
     @property
@@ -135,7 +142,10 @@ class Groups(ProduceConsume):
 
     @property
     def _groups(self) -> list[str]:
-        return [f"group-{index}" for index in range(self._options.groups)]
+        """The names of all groups, those of the lone ones last."""
+        return [
+            f"group-{index}" for index in range(self._options.groups + self._options.lone_groups)
+        ]
 
     def _leads(self, group: str, generation: int, process: str) -> None:
         """Note who leads a generation; a process that was paused may learn of an old one."""
@@ -147,14 +157,15 @@ class Groups(ProduceConsume):
         _, process = self._leaders.get(group, (0, None))
         return process
 
-    def _run_process(self, index: int) -> Coroutine[Any, Any, None]:
-        return self._process(index).run()
+    def _program(self, name: str, group: int, *, is_static: bool) -> tuple[str, Program]:
+        return name, partial(self._run_process, name, group, is_static=is_static)
 
-    def _process(self, index: int) -> GroupProcess:
-        """The process is static if it is among the first of its group."""
-        name, rng, polls = f"member-{index}", self._clients.rng(), self._polls[index]
-        group, number = index % self._options.groups, index // self._options.groups
-        instance = name if number < self._options.static_members else None
+    def _run_process(self, name: str, group: int, *, is_static: bool) -> Coroutine[Any, Any, None]:
+        return self._process(name, group, is_static=is_static).run()
+
+    def _process(self, name: str, group: int, *, is_static: bool) -> GroupProcess:
+        rng, polls = self._clients.rng(), self._polls[name]
+        instance = name if is_static else None
 
         def new_incarnation() -> Incarnation:
             client = self._clients.client(name)
@@ -163,7 +174,7 @@ class Groups(ProduceConsume):
         return GroupProcess(
             name,
             self._process_settings,
-            is_static=instance is not None,
+            is_static=is_static,
             new_incarnation=new_incarnation,
             rng=rng,
         )

@@ -3,7 +3,7 @@
 * ``controllers``, ``leaders``, ``replicas``, ``clients``, ``groups``, ``ends``   one module per family
   of properties of our runs
 * ``office``, ``vacancies``, ``broker_failures``, ``metadata``, ``elections_answered``, ``own_logs``, ``min_isr``,
-  ``group_progress``, ``rebalances``   one for a property
+  ``group_progress``, ``rebalances``, ``membership``   one for a property
 * ``late_recovery``, ``isr_joins``, ``isr_shrinks``, ``client_offsets``, ``control_effects``, ``notifications``   one
   for a property
 * ``offsets_at_rest``, ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``,

@@ -24,7 +24,7 @@ def generation_grows(case: Case) -> str:  # noqa: ARG001
 def fenced_member(case: Case) -> str:
     if any(event.f == "leave-group" for event in case.events):
         return "The broker has taken the member out of the group and has not loaded the group again since."
-    if any(event.instance is not None for event in case.events):
+    if _is_static(case):
         return "The process that has taken over got its assignment, so the log has its member id, not the former one."
     return f"{_KNOWN} It has to refuse members of an earlier generation: another member may own the partition."
 
@@ -43,6 +43,18 @@ def group_progress(case: Case) -> str:  # noqa: ARG001
         "A member begins at the committed offset and commits what it has processed, so the commit is not beyond what "
         "the group has read. The group never gets the records between."
     )
+
+
+def membership_kept(case: Case) -> str:
+    member = "the process that has taken over" if _is_static(case) else "the member"
+    return (
+        f"The log of the coordinator has {member}: its generation was stored before it committed. No time-out had "
+        "passed, it did not leave, and no other process joined under its instance id."
+    )
+
+
+def _is_static(case: Case) -> bool:
+    return any(event.instance is not None for event in case.events)
 
 
 def rebalances_end(case: Case) -> str:

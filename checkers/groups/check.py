@@ -51,18 +51,16 @@ Source: KIP-62, KIP-211, KIP-345, KIP-394; GroupCoordinator and GroupMetadataMan
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
-
-import msgspec
-from msgspec.structs import replace
+from typing import Final
 
 from nemesis.checkers.administered import CLIENT_KINDS, Administered
 from nemesis.checkers.breaks import groups as breaks
 from nemesis.checkers.explain import groups as explain
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.fold import Results, conclude
-from nemesis.checkers.framework.model import Finding, Result, Verdict
+from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import Property
+from nemesis.checkers.groups import losses
 from nemesis.checkers.groups.acknowledged import Acknowledged
 from nemesis.checkers.groups.committed import misread
 from nemesis.checkers.groups.fencing import (
@@ -83,23 +81,18 @@ from nemesis.checkers.groups.group_operations import (
     Group,
     groups,
 )
-from nemesis.checkers.groups.loads import OFFSETS_TOPIC, Loads
+from nemesis.checkers.groups.loads import Loads
 from nemesis.checkers.groups.ownership import confirmed, shared
-from nemesis.checkers.power_cuts import LOSING
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
-from nemesis.history.vocabulary.faults import LAST_IN_ISR
-from nemesis.history.vocabulary.harness import UNCLEAN_ELECTIONS
-
-_LOSSES: Final = frozenset({Kind.FAULT_INVOKE, Kind.BROKER_STARTED, Kind.BROKER_PROPERTY})
-_OFFSETS: Final = f"{OFFSETS_TOPIC}-"
-"""How partitions are called in which coordinators keep groups."""
 
 
 class Groups(Administered):
     operations = FUNCTIONS
-    kinds = frozenset({*CLIENT_KINDS, *_LOSSES, Kind.ASSIGNED, Kind.REVOKED, Kind.BECOME_LEADER})
-    columns = (*COLUMNS, "fault", "detail", "setting", "count", "unclean_leader_election_enable")
+    kinds = frozenset(
+        {*CLIENT_KINDS, *losses.KINDS, Kind.ASSIGNED, Kind.REVOKED, Kind.BECOME_LEADER}
+    )
+    columns = (*COLUMNS, *losses.COLUMNS)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -112,41 +105,14 @@ class Groups(Administered):
 
     def judge(self, rows: list[Row]) -> Results:
         known = sorted(groups(rows).items())
-        may_lose = any(map(_may_lose, rows))
+        may_lose = any(map(losses.may_lose, rows))
         results = (
             _owners(known),
             _generations(known),
             _members(known, Loads(rows)),
             _offsets(known),
         )
-        return [_allowed(result) if may_lose else result for result in results]
-
-
-def _may_lose(item: Row) -> bool:
-    """Whether an event says that acknowledged records may be lost."""
-    event = item[1]
-    if event.kind == Kind.FAULT_INVOKE:
-        return event.fault in LOSING and _strikes_last_replica(event.detail)
-    if event.kind == Kind.BROKER_PROPERTY:
-        return event.setting == UNCLEAN_ELECTIONS and bool(event.count)
-    return bool(event.unclean_leader_election_enable)
-
-
-def _strikes_last_replica(intent: str | None) -> bool:
-    """Whether a fault was about to strike the last replica of a partition that holds committed offsets."""
-    try:
-        listed = msgspec.json.decode(intent or "{}", type=dict[str, Any]).get(LAST_IN_ISR)
-    except msgspec.MsgspecError:
-        return False
-    return isinstance(listed, list) and any(str(name).startswith(_OFFSETS) for name in listed)
-
-
-def _allowed(result: Result) -> Result:
-    """Return the result with its violations reported and allowed."""
-    if not result.findings:
-        return result
-    findings = tuple(replace(item, verdict=Verdict.VALID) for item in result.findings)
-    return replace(result, verdict=Verdict.VALID, findings=findings)
+        return [losses.allowed(result) if may_lose else result for result in results]
 
 
 def _owners(known: Iterable[tuple[str, Group]]) -> Result:

@@ -35,3 +35,8 @@ class Loads:
         times = self._times.get(request.event.node, [])
         index = bisect_right(times, request.ended)
         return index > 0 and times[index - 1] < known.began
+
+    def between(self, node: int | None, start: int, stop: int) -> list[int]:
+        """Return when a broker began to load groups after ``start`` and up to ``stop`` (ns)."""
+        times = self._times.get(node, [])
+        return times[bisect_right(times, start) : bisect_right(times, stop)]

@@ -13,6 +13,7 @@ from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE
 from nemesis.mutants.age_in_other_units import MUTANT as AGE_IN_OTHER_UNITS
 from nemesis.mutants.another_replica_moved import MUTANT as ANOTHER_REPLICA_MOVED
 from nemesis.mutants.asked_epoch_answered import MUTANT as ASKED_EPOCH_ANSWERED
+from nemesis.mutants.assignments_answered_early import MUTANT as ASSIGNMENTS_ANSWERED_EARLY
 from nemesis.mutants.balance_ends_when_idle import MUTANT as BALANCE_ENDS_WHEN_IDLE
 from nemesis.mutants.base import Mutant, MutantError
 from nemesis.mutants.bounce_unseen import MUTANT as BOUNCE_UNSEEN
@@ -32,6 +33,7 @@ from nemesis.mutants.deleted_log_reopened import MUTANT as DELETED_LOG_REOPENED
 from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
 from nemesis.mutants.diverging_fetch_counted import MUTANT as DIVERGING_FETCH_COUNTED
 from nemesis.mutants.empty_epoch_kept import MUTANT as EMPTY_EPOCH_KEPT
+from nemesis.mutants.empty_group_begins_again import MUTANT as EMPTY_GROUP_BEGINS_AGAIN
 from nemesis.mutants.end_answered_early import MUTANT as END_ANSWERED_EARLY
 from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
 from nemesis.mutants.fenced_instance_commits import MUTANT as FENCED_INSTANCE_COMMITS
@@ -102,6 +104,7 @@ from nemesis.mutants.segments_overflow import MUTANT as SEGMENTS_OVERFLOW
 from nemesis.mutants.session_expiry_ignored import MUTANT as SESSION_EXPIRY_IGNORED
 from nemesis.mutants.session_keeps_high_watermark import MUTANT as SESSION_KEEPS_HIGH_WATERMARK
 from nemesis.mutants.settings_read_once import MUTANT as SETTINGS_READ_ONCE
+from nemesis.mutants.static_member_unstored import MUTANT as STATIC_MEMBER_UNSTORED
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
 from nemesis.mutants.unclean_election_unasked import MUTANT as UNCLEAN_ELECTION_UNASKED
 from nemesis.mutants.unfenced_controller_writes import MUTANT as UNFENCED_CONTROLLER_WRITES
@@ -206,6 +209,9 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             WAITING_JOINS_LEFT,
             FIRST_LOADED_OFFSET_KEPT,
             FENCED_INSTANCE_COMMITS,
+            STATIC_MEMBER_UNSTORED,
+            EMPTY_GROUP_BEGINS_AGAIN,
+            ASSIGNMENTS_ANSWERED_EARLY,
         )
     ),
 )

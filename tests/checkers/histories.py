@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -110,3 +111,16 @@ def as_row(event: Event) -> dict[str, Any]:
         for name in event.__struct_fields__
         if (value := getattr(event, name)) is not None
     }
+
+
+def power_cut(*last_in_isr: str) -> Event:
+    """The intent of one, and the partitions whose last replica it strikes."""
+    return Event(
+        time=0,
+        process="nemesis",
+        kind="fault-invoke",
+        seq=0,
+        fault="power-cut",
+        targets=["broker-1"],
+        detail=json.dumps({"power": "off", "last_in_isr": last_in_isr}),
+    )

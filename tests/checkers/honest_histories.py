@@ -31,7 +31,7 @@ NOT_IN_THE_MODEL = frozenset(
         *("settings-take-effect", "retention-runs", "controller-elected-in-time"),
         *("one-quorum-leader", "quorum-commits-stay"),
         *("one-owner-per-generation", "generation-grows", "fenced-member"),
-        *("offsets-read-as-committed", "group-progress", "rebalances-end"),
+        *("offsets-read-as-committed", "group-progress", "rebalances-end", "membership-kept"),
         *(
             "log-files-agree",
             "segments-roll",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import pytest
@@ -22,7 +21,7 @@ from nemesis.checkers.breaks.groups import (
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.history.events import Event
 from nemesis.history.sources import ALL_SOURCES
-from tests.checkers.histories import only
+from tests.checkers.histories import only, power_cut
 
 OWNER = "one-owner-per-generation"
 GROWS = "generation-grows"
@@ -39,19 +38,6 @@ def judged(name: str, *events: Event | list[Event]) -> Result:
 
 def sentences(name: str, *events: Event | list[Event]) -> list[str]:
     return [finding.sentence for finding in judged(name, *events).findings]
-
-
-def power_cut(*last_in_isr: str) -> Event:
-    """The intent of one, and the partitions whose last replica it strikes."""
-    return Event(
-        time=0,
-        process="nemesis",
-        kind="fault-invoke",
-        seq=0,
-        fault="power-cut",
-        targets=["broker-1"],
-        detail=json.dumps({"power": "off", "last_in_isr": last_in_isr}),
-    )
 
 
 # Ownership

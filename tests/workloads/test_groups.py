@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_the_reference_keeps_its_promises_and_each_was_tried() -> None:
 
 def test_members_come_go_and_rebalance() -> None:
     generations = Counter(event.group for event in of_group("join-group"))
-    assert generations.keys() == {"group-0", "group-1"}
+    assert generations.keys() == {"group-0", "group-1", "group-2"}
     assert max(event.generation or 0 for event in of_group("join-group")) > 4
     assert len({event.member for event in of_group("join-group")}) > 6
     reasons = {event.reason for event in run().simulated.events if event.kind == Kind.REVOKED}
@@ -84,7 +85,18 @@ def test_each_commit_has_a_number_of_its_own_and_the_end_is_read() -> None:
     numbers = [event.value for event in of_group("commit-offset", Kind.INVOKE)]
     assert len(numbers) == len(set(numbers)) > 50
     readers = {event.process for event in of_group("fetch-offset")}
-    assert {"final-group-0", "final-group-1"} <= readers
+    assert {"final-group-0", "final-group-1", "final-group-2"} <= readers
+
+
+def test_a_lone_group_is_empty_between_its_members() -> None:
+    """Its generations grow by one when a member leaves, and by one when the next one joins."""
+    joins = [event for event in of_group("join-group") if event.group == "group-2"]
+    assert {event.process for event in joins} == {"member-lone-2", "final-group-2"}
+    assert {event.count for event in joins} == {1}
+    members = {event.member: event.generation or 0 for event in reversed(joins)}
+    generations = sorted(members.values())
+    assert len(generations) > 2
+    assert all(later - former >= 2 for former, later in pairwise(generations))
 
 
 @pytest.mark.parametrize("f", ["commit-offset", "fetch-offset"])
@@ -178,7 +190,7 @@ def test_a_topic_that_is_created_later_is_assigned() -> None:
     created = next(event for event in asked if event.topic == "later-0")
     assigned = [event for event in run().simulated.events if event.kind == Kind.ASSIGNED]
     later = [event for event in assigned if event.topic == "later-0"]
-    assert {event.group for event in later} == {"group-0", "group-1"}
+    assert {event.group for event in later} == {"group-0", "group-1", "group-2"}
     assert min(event.time for event in later) > created.time
 
 
