@@ -1,7 +1,7 @@
 # make run      set up what a run needs and run the main job with the defaults
 # make test     set up everything and run every test
 # make check    ruff, mypy --strict, import-linter, the tidy tests
-# make bench    the benchmarks of benchmarks/, ratios measured in one run
+# make bench    the benchmarks of benchmarks/, ratios measured in one run, written into docs/performance.md
 # make bench-kafka   the reference and Apache Kafka side by side
 # make nightly  the long sweeps, and new examples for the laws
 
@@ -37,7 +37,9 @@ test:
 	$(PYTEST) -m "e2e and not nightly" -n 2 --dist loadgroup -q
 
 bench: install-dev
-	.venv/bin/python -m benchmarks
+	rm -f .bench.jsonl
+	.venv/bin/python -m benchmarks --save .bench.jsonl; code=$$?; \
+	.venv/bin/python -m benchmarks page .bench.jsonl && exit $$code
 
 bench-kafka: install-dev
 	.venv/bin/python -m benchmarks kafka

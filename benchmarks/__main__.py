@@ -1,7 +1,8 @@
 """Run all benchmarks, or those named on the command line; a number after a name is a size (``core 1_000_000``).
 
 ``--save FILE`` adds what was measured to a file, as JSON lines; ``plot FILE`` prints time against size from it, as
-mermaid's blocks for ``docs/performance.md``, and ``summary FILE`` the table of what is required.
+mermaid's blocks, ``summary FILE`` the table of what is required, and ``page FILE`` writes both into
+``docs/performance.md``.
 
 When several have run, all that is required of them comes in one table at the end. A benchmark that cannot run on this
 machine (no Docker, not root) is named there, and the others run.
@@ -19,10 +20,11 @@ from typing import Any, Final
 import msgspec
 from rich.console import Console
 
-from benchmarks.figures import Figure, plots, read, save, summary
+from benchmarks.figures import Figure, plots, read, save, summary, with_results
 
 PREFIX: Final = "bench_"
 SAVE: Final = "--save"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 254
 
@@ -109,7 +111,15 @@ def _plot(figures: list[Figure]) -> None:
     print(plots(figures))
 
 
-VIEWS: Final[dict[str, Callable[[list[Figure]], Any]]] = {"summary": _summarise, "plot": _plot}
+def _write_page(figures: list[Figure]) -> None:
+    PAGE.write_text(with_results(PAGE.read_text("utf-8"), figures), "utf-8")
+
+
+VIEWS: Final[dict[str, Callable[[list[Figure]], Any]]] = {
+    "summary": _summarise,
+    "plot": _plot,
+    "page": _write_page,
+}
 """What is made of a file of figures."""
 
 

@@ -15,6 +15,8 @@ from rich.table import Table
 
 MILLION: Final = 1_000_000
 GIGABYTE: Final = 1_000_000_000
+BEGIN: Final = "<!-- results: written by python -m benchmarks page -->"
+END: Final = "<!-- end of results -->"
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,6 +66,26 @@ def summary(figures: Iterable[Figure]) -> Table:
             size = f"{_count(figure.size)} {figure.unit}"
             table.add_row(figure.what, size, _required(figure), _measured(figure), ratio, met)
     return table
+
+
+def with_results(page: str, figures: Sequence[Figure]) -> str:
+    """Return a page with these figures as its results: what is required, then time against size."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"expected the lines {BEGIN!r} and {END!r} in the page")
+    results = "\n".join([*_required_table(figures), plots(figures)]).rstrip()
+    return f"{before}{begin}\n\n{results}\n\n{end}{after}"
+
+
+def _required_table(figures: Iterable[Figure]) -> list[str]:
+    """The lines of the table of what is required, as Markdown."""
+    table = summary(figures)
+    names = [str(column.header) for column in table.columns]
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    return [f"| {' | '.join(map(str, row))} |" for row in [names, ["---"] * len(names), *rows]] + [
+        ""
+    ]
 
 
 def save(file: Path, figures: Iterable[Figure]) -> None:

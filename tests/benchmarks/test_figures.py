@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from benchmarks import bench_core, bench_cycles, bench_queue, bench_register, measuring
-from benchmarks.__main__ import main
-from benchmarks.figures import Figure, plots, read, save, summary
+from benchmarks.__main__ import PAGE, main
+from benchmarks.figures import BEGIN, END, Figure, plots, read, save, summary, with_results
 from nemesis.history import spark
 
 
@@ -109,6 +109,34 @@ def test_bad_usage_is_one_sentence(
     assert main(words) == 254
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
+
+
+def test_a_page_gets_the_results_of_a_file_and_keeps_its_other_texts() -> None:
+    page = f"Before.\n{BEGIN}\nold\n{END}\nAfter.\n"
+    figures = [figure(required_per_s=10_000_000), figure(size=100_000_000, seconds=9.0)]
+    written = with_results(page, figures)
+    assert written.startswith(f"Before.\n{BEGIN}\n")
+    assert written.endswith(f"{END}\nAfter.\n")
+    assert "old" not in written
+    assert "| hot | 20 M events | 10 M/s | 10.0 M/s |  | yes |" in written
+    assert "line [2.00, 9.00]" in written
+    assert with_results(written, figures) == written
+
+
+def test_a_page_without_room_for_results_is_an_error() -> None:
+    with pytest.raises(ValueError, match="expected the lines"):
+        with_results("Nothing.", [])
+
+
+def test_the_page_of_performance_has_room_for_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, file = tmp_path / "performance.md", tmp_path / "figures.jsonl"
+    page.write_text(PAGE.read_text("utf-8"), "utf-8")
+    monkeypatch.setattr("benchmarks.__main__.PAGE", page)
+    save(file, [figure(required_s=3.0)])
+    assert main(["page", str(file)]) == 0
+    assert "| hot | 20 M events | under 3 s | 2.0 s |  | yes |" in page.read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
