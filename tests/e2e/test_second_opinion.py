@@ -19,6 +19,7 @@ import pytest
 from nemesis.checkers import select_foreign
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.initial_values import NIL
 from nemesis.history.foreign.edn import dumps
 from nemesis.history.foreign.names import Names
 from nemesis.history.foreign.operations import Operation, form_of
@@ -122,7 +123,8 @@ def our_opinion(text: str, workload: str) -> str | None:
     file = read(text)
     events = list(events_of(file, workload, Names()))
     assert file.problems.sentences() == []
-    outcome = check(history_of(events), select_foreign(workload))
+    checks = select_foreign(workload, initial=NIL)  # as Porcupine's model begins
+    outcome = check(history_of(events), checks)
     return OPINIONS.get(outcome.verdict)
 
 
