@@ -1,4 +1,4 @@
-"""A plugin of pytest that records which functions of the reference each test calls.
+"""A plugin of pytest that records which functions of the reference and the workloads each test calls.
 
 ``pytest -p tests.docs.calls`` writes ``{node id: [[file, qualified name], ...]}`` as JSON into the file that the
 variable ``CALLS_FILE`` names. Parameters are dropped from node ids. Limit: only calls in the own process are seen.
@@ -19,6 +19,8 @@ from typing import Any, Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[2]
+RECORDED: Final = (ROOT / "reference", ROOT / "workloads")
+"""Where the ledger's places are: our ConsumerCoordinator is a client."""
 _calls: Final[dict[str, set[tuple[str, str]]]] = defaultdict(set)
 
 
@@ -38,14 +40,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-        _calls[item.nodeid.partition("[")[0]] |= set(_of_the_reference(codes))
+        _calls[item.nodeid.partition("[")[0]] |= set(_recorded(codes))
 
 
-def _of_the_reference(codes: set[CodeType]) -> Iterator[tuple[str, str]]:
+def _recorded(codes: set[CodeType]) -> Iterator[tuple[str, str]]:
     # ``nemesis.reference`` is a link to the folder, so the file of a code object has two spellings.
     for code in codes:
         file = Path(os.path.realpath(code.co_filename))
-        if file.is_relative_to(ROOT / "reference"):
+        if any(map(file.is_relative_to, RECORDED)):
             yield str(file.relative_to(ROOT)), code.co_qualname
 
 
