@@ -6,7 +6,6 @@ import inspect
 from importlib import import_module
 
 from nemesis.history.run_directory import RunInfo
-from nemesis.mutants import MUTANTS
 from nemesis.registry import UnknownNameError
 
 
@@ -14,6 +13,10 @@ def planted_story(info: RunInfo) -> str:
     """Return what is wrong in the run's target on purpose; empty without a planted bug, or for one from a file."""
     if info.mutant is None or info.mutant_file:
         return ""
+    from nemesis.mutants import (
+        MUTANTS,
+    )  # with it comes the reference, which most judgements do not need
+
     try:
         mutant = MUTANTS.find(info.mutant)
     except UnknownNameError:  # of another version of nemesis

@@ -323,9 +323,30 @@ async def ask_what_clients_of_ours_do_not(codec: ComparingCodec, port: int) -> N
             include_authorized_operations=False,
         ),
         *about_settings_of_all_brokers(),
+        *about_transactions(),
     ):
         await connection.send(HOST, port, request, timeout_s=5)
     await connection.close()
+
+
+def about_transactions() -> list[Any]:
+    """A marker of a producer that wrote nothing, and a question about producers."""
+    partitions = [{"name": TOPIC, "partition_indexes": (0,)}]
+    markers = load_request_schema(
+        ApiKey.WRITE_TXN_MARKERS, OFFERED[ApiKey.WRITE_TXN_MARKERS].highest
+    )
+    marker = {
+        "producer_id": 7,
+        "producer_epoch": 0,
+        "transaction_result": True,
+        "coordinator_epoch": 0,
+        "topics": build_items(item_class(markers, "markers"), "topics", partitions),
+    }
+    producers = load_request_schema(ApiKey.DESCRIBE_PRODUCERS, 0)
+    return [
+        build(markers, markers=build_items(markers, "markers", [marker])),
+        build(producers, topics=build_items(producers, "topics", partitions)),
+    ]
 
 
 def about_settings_of_all_brokers() -> list[Any]:
