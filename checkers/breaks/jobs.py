@@ -52,5 +52,5 @@ JOBS_ON_TIME: Final = (
     history(*STARTED, REGISTERED, turn(602), ended(700)),
     history(*STARTED, ISR_EVERY_300_MS, REGISTERED, turn(500), ended(700)),
     history(*STARTED, fault(600, 700), turn(500), turn(1311), ended(1400)),
-    history(*STARTED, turn(500), turn(1501), ended(1600, load=600)),
+    history(*STARTED, turn(500), turn(1101), ended(1200, load=200)),
 )

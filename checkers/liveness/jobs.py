@@ -24,8 +24,7 @@ ended leaves a timer that is due or waits no longer than the interval.
 
 What a correct cluster does and is not convicted for: a turn that takes 100 ms itself; a process that ends, for any
 reason; a controller that resigns and is elected again looks at its leaders sooner; a cleaner that compacts. What the
-machine may explain is counted (``late_turns_of_the_machine``) while it is less than another interval, and ``unknown``
-beyond: then a whole turn is missing.
+machine may explain is ``unknown``.
 
 Limits: of a process that starts no job any more nothing is known (``convergence`` needs its ISR to be full). A late
 cleaner is judged by ``compaction-runs``, late elections of preferred leaders by ``leaders-balanced``. Intervals longer
@@ -88,18 +87,6 @@ class Interval(NamedTuple):
     ns: int
 
 
-class Wait(NamedTuple):
-    """A time (ns) without a fault in which a job of a broker began no turn, for longer than its interval."""
-
-    node: int
-    job: str
-    interval: Interval
-    since: int
-    until: int
-    between: tuple[Row, Row]
-    """The events before and after."""
-
-
 class Process(NamedTuple):
     """What one process life of a broker traced, in order of time."""
 
@@ -134,7 +121,6 @@ class Jobs(EventListCheck):
         windows = unexplained.without_faults(rows, until="end")
         checked = 0
         findings: list[Finding] = []
-        waits: list[Wait] = []
         for process in _processes(rows):
             for job, turns in process.turns.items():
                 interval = _interval(job, stated)
@@ -143,17 +129,9 @@ class Jobs(EventListCheck):
                 checked += len(turns)
                 findings += _early(process, job, turns, interval)
                 if interval.setting not in _ONLY_NOT_EARLY:
-                    waits += _late(windows, process, job, turns, interval)
-            waits += _never(windows, process, stated)
-        late = [_late_turn(rows, wait) for wait in waits]
-        findings += (turn for turn in late if turn is not None)
-        excused = float(late.count(None))
-        return conclude(
-            JOBS_ON_TIME,
-            checked=checked,
-            findings=findings,
-            numbers={"late_turns_of_the_machine": excused} if excused else None,
-        )
+                    findings += _late(rows, windows, process, job, turns, interval)
+            findings += _never(rows, windows, process, stated)
+        return conclude(JOBS_ON_TIME, checked=checked, findings=findings)
 
 
 def _stated(rows: Sequence[Row]) -> dict[str, int]:
@@ -225,16 +203,23 @@ def _early(
 
 
 def _late(
-    windows: Windows, process: Process, job: str, turns: Sequence[Row], interval: Interval
-) -> Iterator[Wait]:
+    rows: Sequence[Row],
+    windows: Windows,
+    process: Process,
+    job: str,
+    turns: Sequence[Row],
+    interval: Interval,
+) -> Iterator[Finding]:
     """Part (b), for a job that has had a turn."""
     registered = [item for item in process.begins if item[1].kind == Kind.BROKER_REGISTERED]
     chain = [*(item for item in registered if item[1].time <= turns[0][1].time), *turns]
     for earlier, later in pairwise([*chain, process.last]):
-        yield from _waits(windows, process.node, job, interval, (earlier, later))
+        yield from _waited(rows, windows, process.node, job, interval, earlier, later)
 
 
-def _never(windows: Windows, process: Process, stated: Mapping[str, int]) -> Iterator[Wait]:
+def _never(
+    rows: Sequence[Row], windows: Windows, process: Process, stated: Mapping[str, int]
+) -> Iterator[Finding]:
     """Part (b), for jobs that had no turn at all though others of the process had."""
     registered = [item for item in process.begins if item[1].kind == Kind.BROKER_REGISTERED]
     for job in _SETTINGS:
@@ -242,38 +227,37 @@ def _never(windows: Windows, process: Process, stated: Mapping[str, int]) -> Ite
         is_judged = interval is not None and interval.setting not in _ONLY_NOT_EARLY
         if interval is None or not is_judged or job in process.turns or not registered:
             continue
-        yield from _waits(windows, process.node, job, interval, (registered[0], process.last))
+        yield from _waited(rows, windows, process.node, job, interval, registered[0], process.last)
 
 
-def _waits(
-    windows: Windows, node: int, job: str, interval: Interval, between: tuple[Row, Row]
-) -> Iterator[Wait]:
-    """Yield the times without a fault, between two events, in which a turn should have begun."""
+def _waited(
+    rows: Sequence[Row],
+    windows: Windows,
+    node: int,
+    job: str,
+    interval: Interval,
+    earlier: Row,
+    later: Row,
+) -> Iterator[Finding]:
+    """Yield the finding that no turn began between two events, for too long while no fault was in force."""
     for start, stop in windows:
-        since, until = max(start, between[0][1].time), min(stop, between[1][1].time)
-        if (until - since - interval.ns) // _MS > unexplained.MAX_LAG_MS:
-            yield Wait(node, job, interval, since, until, between)
-
-
-def _late_turn(rows: Sequence[Row], wait: Wait) -> Finding | None:
-    """Return the finding; None when the machine explains the delay, and no whole turn is missing."""
-    node, job, interval, since, until, between = wait
-    over_ns = until - since - interval.ns
-    excuse = unexplained.excuse(rows, since, until, over_ns // _MS)
-    if excuse is not None and over_ns < interval.ns:
-        return None
-    sentence = (
-        f"Broker {node} did not start {job} for {(until - since) // _MS:,} ms without a fault; "
-        f"its interval is {interval.ns // _MS:,} ms ({interval.setting})."
-    )
-    return finding(
-        JOBS_ON_TIME.name,
-        f"broker-{node}",
-        sentence if excuse is None else f"{sentence} But {excuse}.",
-        between[0][0],
-        between[1][0],
-        verdict=Verdict.INVALID if excuse is None else Verdict.UNKNOWN,
-    )
+        since, until = max(start, earlier[1].time), min(stop, later[1].time)
+        over = (until - since - interval.ns) // _MS
+        if over <= unexplained.MAX_LAG_MS:
+            continue
+        excuse = unexplained.excuse(rows, since, until, over)
+        sentence = (
+            f"Broker {node} did not start {job} for {(until - since) // _MS:,} ms without a fault; "
+            f"its interval is {interval.ns // _MS:,} ms ({interval.setting})."
+        )
+        yield finding(
+            JOBS_ON_TIME.name,
+            f"broker-{node}",
+            sentence if excuse is None else f"{sentence} But {excuse}.",
+            earlier[0],
+            later[0],
+            verdict=Verdict.INVALID if excuse is None else Verdict.UNKNOWN,
+        )
 
 
 JOBS_ON_TIME: Final = Property(
