@@ -5,6 +5,7 @@ A module tells its story in the docstring (what, where it was fixed, which prope
 process that is told to carry a mutant replaces a method when it starts (``nemesis.runtimes.reference_launcher``).
 ``mutant_file`` loads a bug from a file outside the package, ``chosen`` is the bug that a user chose by name or file.
 ``generated`` has mutants that chance chooses. ``probe`` counts what a mutant does, ``reach`` does so for planted bugs.
+``unstored_groups`` is what some bugs of groups share.
 """
 
 from typing import Final

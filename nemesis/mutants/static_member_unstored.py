@@ -7,33 +7,8 @@ Must be caught by: membership-kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from kio.schema.errors import ErrorCode
-
 from nemesis.mutants.base import Mutant, Replacement
-
-
-def _unstored(correct: Callable[..., None]) -> Callable[..., None]:
-    def _store_replacement(self: Any, *arguments: Any) -> None:
-        groups, self._groups = self._groups, _NotStored()
-        try:
-            correct(self, *arguments)
-        finally:
-            self._groups = groups
-
-    return _store_replacement
-
-
-class _NotStored:
-    """Says that each group is stored."""
-
-    def store_group(
-        self, _group: Any, _assignment: Any, on_stored: Callable[[ErrorCode], None]
-    ) -> None:
-        on_stored(ErrorCode.none)
-
+from nemesis.mutants.unstored_groups import without_storing
 
 MUTANT = Mutant(
     name="static-member-unstored",
@@ -43,7 +18,7 @@ MUTANT = Mutant(
         Replacement(
             "nemesis.reference.coordinator.group.group_joins",
             "GroupJoins._store_replacement",
-            _unstored,
+            without_storing,
         ),
     ),
     scenario="groups",
