@@ -13,7 +13,9 @@ over a static member is the member from then on (KIP-345). In detail, a refusal 
   of life*). The refusal comes within a session time-out, and a rebalance time-out, of proof and sign; or of the time at
   which another broker began to load its groups, if that was still in time;
 * nothing else can have ended the membership: no request to leave names the member or its instance id, and no other
-  process has joined with its instance id, in doubt or refused, before or at the same time.
+  process has joined with its instance id, in doubt or refused, before or at the same time. A request that a coordinator
+  answered before the member asked to join is over, NOT_COORDINATOR included: what it wrote stands before the member in
+  the log, or is cut off. One without an answer may arrive at any time.
 
 Smallest breaks: a broker acknowledges a commit of a member, and then refuses it as unknown; the same after another
 broker has taken over the group and acknowledged a commit; a static member takes over, commits, and is fenced by the
@@ -66,6 +68,8 @@ from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import MEMBER_REBALANCE, MEMBER_SESSION
 
 _REFUSALS: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID"})
+_MOVED: Final = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"})
+"""What a coordinator also answers when it has written, and does not know whether that lasts."""
 _FULL: Final = "GROUP_MAX_SIZE_REACHED"
 _REQUESTS: Final = frozenset({COMMIT, HEARTBEAT, JOIN, SYNC})
 _MS: Final = 1_000_000
@@ -220,7 +224,12 @@ def _may_leave(item: Operation, refused: Operation) -> bool:
 
 def _may_follow(item: Operation, joined: Operation) -> bool:
     """Whether a request may have had its effect after a member had joined: one without an answer at any time."""
-    return not (item.is_ok or item.is_refused) or item.ended > joined.began
+    return not _has_answer(item) or item.ended > joined.began
+
+
+def _has_answer(item: Operation) -> bool:
+    """Whether a coordinator has answered: what it wrote for the request is in its log by then, if at all."""
+    return item.is_ok or item.is_refused or item.event.error in _MOVED
 
 
 def _forgotten(key: str, members: Memberships) -> Iterator[Finding]:

@@ -141,6 +141,17 @@ def test_a_request_without_an_answer_may_take_over_long_after() -> None:
     assert is_convicted(replaced(0), static(member(3)), fenced), "it was answered before"
 
 
+@pytest.mark.parametrize("error", ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"])
+def test_a_request_that_a_coordinator_could_not_store_takes_over_only_before_its_answer(
+    error: str,
+) -> None:
+    """What it wrote stands in the log before the member that joins behind the answer; it may undo one that is there."""
+    fenced = static(refused(20, 1, **FENCED))
+    outcome = {"kind": "info", "error": error}
+    assert is_convicted(replaced(0, **outcome), static(member(3)), fenced)
+    assert not is_convicted(static(member(1)), replaced(10, **outcome), fenced)
+
+
 def test_a_group_that_is_full_sends_members_away() -> None:
     full = joined(7, 1, 1, member="d", kind="fail", error="GROUP_MAX_SIZE_REACHED")
     assert not is_convicted(member(1), full, refused(10, 1))
