@@ -85,6 +85,25 @@ def _queue(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
     return {"f": "drain"}, {"values": objects.most(rng, key)}
 
 
+def _counter(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    if rng.random() < 0.6:
+        objects.fresh(key)
+        return {"f": "add", "value": 1}, {}
+    return {"f": "read"}, {"value": len(objects.most(rng, key))}
+
+
+def _unique_ids(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    number = objects.fresh(key)
+    return {"f": "generate"}, {"value": number - (rng.random() < 0.1)}
+
+
+def _bank(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    amount = rng.randrange(12)
+    if rng.random() < 0.5:
+        return {"f": "transfer", "values": [0, 1, amount]}, {}
+    return {"f": "read"}, {"values": [0, 10 - amount, 1, amount - (rng.random() < 0.1)]}
+
+
 def _kafka(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
     columns = {**TP, "partition": 0, "topic": f"topic-{key}", "topic_id": None}
     if rng.random() < 0.6:
@@ -131,6 +150,9 @@ STEPS: Mapping[str, Step] = {
     "linearizable-set": _set,
     "queue": _queue,
     "fifo-queue": _queue,
+    "counter": _counter,
+    "unique-ids": _unique_ids,
+    "bank": _bank,
     "list-append": _list_append,
     "rw-register": _rw_register,
     "kafka": _kafka,
