@@ -24,6 +24,7 @@ from nemesis.checkers.cycles import (
 )
 from nemesis.checkers.cycles.asked_anomalies import counted, model_of
 from nemesis.checkers.cycles.log_transactions import LogTransactions
+from nemesis.checkers.cycles.long_fork import LongFork
 from nemesis.checkers.cycles.models import without_real_time
 from nemesis.checkers.framework.property import Check, Property, property_names
 from nemesis.checkers.linearizable import (
@@ -54,6 +55,7 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
         "bank": (Bank,),
         "list-append": (ListAppend,),
         "rw-register": (RwRegister,),
+        "long-fork": (LongFork,),
         "kafka": (OffsetLog, LogTransactions),
     }
 )

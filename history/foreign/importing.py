@@ -51,6 +51,7 @@ WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
         "bank": Bank,
         "list-append": ListAppend,
         "rw-register": RwRegister,
+        "long-fork": RwRegister,
         "kafka": Logs,
     }
 )
@@ -76,7 +77,7 @@ PROBE_BYTES: Final = 64 * 1024
 JEPSEN: Final = b"JEPSEN"
 """How a file of ``jepsen.store.format`` begins."""
 HASHED_BYTES: Final = 1024 * 1024
-IGNORE_TIME: Final = TRANSACTIONS | {"queue", "unique-ids", "bank"}
+IGNORE_TIME: Final = TRANSACTIONS | {"queue", "unique-ids", "bank", "long-fork"}
 NO_REAL_TIME: Final = (
     "the history has completions only, or no processes: it is judged without real time"
 )

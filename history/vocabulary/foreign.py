@@ -14,7 +14,7 @@ from nemesis.history.vocabulary.declaring import View, answers, invokes
 REGISTERS = ("register", "cas-register")
 SETS = ("set", "linearizable-set")
 QUEUES = ("queue", "fifo-queue")
-TRANSACTIONS = ("list-append", "rw-register")
+TRANSACTIONS = ("list-append", "rw-register", "long-fork")
 
 
 class ObjectView(OperationView, frozen=True, kw_only=True):

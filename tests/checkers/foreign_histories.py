@@ -142,6 +142,20 @@ def _rw_register(objects: Objects, rng: Random, key: int) -> tuple[Columns, Colu
     return _transaction(objects, rng, is_list=False)
 
 
+def _long_fork(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    if rng.random() < 0.5:
+        number = objects.fresh(key)
+        write = {"micro_operations": [WRITE, number, 1, 1]}
+        return {"f": "txn", **write}, write
+    asked: list[int] = []
+    reported: list[int] = []
+    for number in range(max(1, objects.number - 2), objects.number + 1):
+        has_value = rng.random() < 0.8
+        asked += [READ, number, UNKNOWN]
+        reported += [READ, number, int(has_value), *[1] * has_value]
+    return {"f": "txn", "micro_operations": asked}, {"micro_operations": reported}
+
+
 STEPS: Mapping[str, Step] = {
     "register": _register,
     "cas-register": _cas_register,
@@ -155,6 +169,7 @@ STEPS: Mapping[str, Step] = {
     "bank": _bank,
     "list-append": _list_append,
     "rw-register": _rw_register,
+    "long-fork": _long_fork,
     "kafka": _kafka,
 }
 
@@ -165,7 +180,7 @@ def foreign_events(workload: str, seed: int, operations: int = OPERATIONS) -> It
     objects = Objects()
     now = 0
     pending: dict[int, tuple[Columns, Columns]] = {}
-    has_key = workload not in ("list-append", "rw-register", "kafka")
+    has_key = workload not in ("list-append", "rw-register", "long-fork", "kafka")
     for op in range(operations * 2):
         now += rng.randint(1, 3)
         process = rng.randrange(PROCESSES)

@@ -127,6 +127,7 @@ OPERATIONS: dict[str, Alternatives] = {
 
 
 OPERATIONS["linearizable-set"] = OPERATIONS["set"]
+OPERATIONS["long-fork"] = OPERATIONS["rw-register"]
 OPERATIONS["fifo-queue"] = OPERATIONS["queue"]
 
 

@@ -149,6 +149,7 @@ WORDS = {
     "bank": (a_bank, ("transfer", "read")),
     "list-append": (a_database, ("append",)),
     "rw-register": (a_database, ("w",)),
+    "long-fork": (a_database, ("insert", "snapshot")),
     "kafka": (a_log, ("send", "poll")),
 }
 
@@ -162,6 +163,10 @@ def asked_for(draw: st.DrawFn, f: str, number: int, process: int) -> tuple[str, 
             (Keyword(item), key, None if item == "r" else 10 * number + index)
             for index, (item, key) in enumerate(drawn)
         )
+    if f == "insert":
+        return "txn", ((Keyword("w"), number, 1),)
+    if f == "snapshot":
+        return "txn", tuple((Keyword("r"), key, None) for key in range(max(0, number - 3), number))
     values = {
         **dict.fromkeys(("write", "add", "enqueue"), number),
         "cas": (draw(st.integers(0, max(number - 1, 0))), number),
