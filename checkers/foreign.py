@@ -24,9 +24,12 @@ from nemesis.checkers.cycles import (
 )
 from nemesis.checkers.cycles.asked_anomalies import counted, model_of
 from nemesis.checkers.cycles.log_transactions import LogTransactions
+from nemesis.checkers.cycles.long_fork import LongFork
 from nemesis.checkers.cycles.models import without_real_time
 from nemesis.checkers.framework.property import Check, Property, property_names
 from nemesis.checkers.linearizable import (
+    Bank,
+    Counter,
     FifoQueue,
     LinearizableCasRegister,
     LinearizableMutex,
@@ -34,6 +37,7 @@ from nemesis.checkers.linearizable import (
     LinearizableSet,
     SetFull,
     TotalQueue,
+    UniqueIds,
 )
 from nemesis.checkers.log.offset_log import OffsetLog
 
@@ -46,8 +50,12 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
         "linearizable-set": (LinearizableSet,),
         "queue": (TotalQueue,),
         "fifo-queue": (FifoQueue,),
+        "counter": (Counter,),
+        "unique-ids": (UniqueIds,),
+        "bank": (Bank,),
         "list-append": (ListAppend,),
         "rw-register": (RwRegister,),
+        "long-fork": (LongFork,),
         "kafka": (OffsetLog, LogTransactions),
     }
 )
@@ -70,7 +78,7 @@ MODELLED: Final = frozenset(
 HAS_INITIAL: Final = frozenset(
     workload
     for workload, checks in FOREIGN.items()
-    if any(issubclass(check, RwRegister | LinearizableRegister) for check in checks)
+    if any(issubclass(check, RwRegister | LinearizableRegister | Counter) for check in checks)
 )
 """Workloads of objects that have an initial value, which a user may state."""
 
@@ -146,4 +154,6 @@ def _made(check: type[Check], model: Model, initial: int | None, *, has_real_tim
         return check(model)
     if issubclass(check, LinearizableRegister):
         return check(initial=initial)
+    if issubclass(check, Counter):
+        return check(0 if initial is None else initial)
     return check()

@@ -14,6 +14,7 @@
 * ``states``, ``components``, ``search``, ``paths``       which cycles there are, the shortest ones
 * ``orders``        registers: does any order of their versions keep the model
 * ``transaction_names``, ``reasons``, ``existence``, ``explain``     findings, step by step
+* ``long_fork``        do reads agree on the order of writes, each to a key of its own
 * ``log_transactions``    the check of transactions over logs; its ``log_rows``, ``log_analysis``, ``log_explain``
 
 Source: Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental

@@ -14,10 +14,19 @@ from typing import Final
 from nemesis.history.events import Event, Kind
 
 SHOWN: Final = 8
-"""Of more micro-operations the first are told, of more elements the last."""
+"""How many are shown: of more micro-operations the first, of more elements the last."""
 _READ: Final = 0
-_ANSWERED: Final = frozenset({"read", "dequeue", "drain"})
-FUNCTIONS: Final = _ANSWERED | {"write", "cas", "acquire", "release", "add", "enqueue", "txn"}
+_ANSWERED: Final = frozenset({"read", "dequeue", "drain", "generate"})
+FUNCTIONS: Final = _ANSWERED | {
+    "write",
+    "cas",
+    "acquire",
+    "release",
+    "add",
+    "enqueue",
+    "txn",
+    "transfer",
+}
 
 
 def foreign_operation(event: Event) -> str:
@@ -41,13 +50,13 @@ def _invoked(event: Event) -> str:
 
 def _ok(event: Event) -> str:
     if event.f == "txn":
-        return f"{client(event)} was told that {_operation(event)} had been committed"
+        return f"{client(event)} received the answer that {_operation(event)} had been committed"
     if event.f not in _ANSWERED:
-        return f"{client(event)} was told that {_operation(event)} had succeeded"
+        return f"{client(event)} received the answer that {_operation(event)} had succeeded"
     answer = "nil" if event.value is None else str(event.value)
     if event.values is not None:
         answer = _elements(event.values)
-    return f"{client(event)} was told {answer} by {_operation(event)}"
+    return f"{client(event)} received {answer} from {_operation(event)}"
 
 
 def _failed(event: Event) -> str:
@@ -66,6 +75,9 @@ def _operation(event: Event) -> str:
     argument = ""
     if event.f == "cas" and event.values is not None:
         argument = f" {' → '.join(map(str, event.values))}"
+    elif event.f == "transfer" and event.values is not None:
+        source, destination, amount = event.values
+        argument = f" {amount} from {source} to {destination}"
     elif event.f not in _ANSWERED and event.value is not None:
         argument = f" {event.value}"
     return f"{event.f}{argument} of {'the object' if event.key is None else f'key {event.key}'}"

@@ -1,6 +1,7 @@
-"""Objects on anybody's history: registers, compare-and-set registers, mutexes, sets, queues.
+"""Objects on anybody's history: registers, mutexes, sets, queues, counters, generators of ids, banks.
 
 * ``registers``, ``mutex``, ``sets``, ``queues``   the checks, with the prose of their properties (start here)
+* ``counters``, ``unique_ids``, ``banks``          checks of sums and of ids
 * ``object_check``, ``object_operations``, ``elements``   events → columns of operations; elements of lists
 * ``joining``                                      rows of an operation, joined into one
 * ``pairing``                                      which completion belongs to which invocation, compiled
@@ -13,12 +14,17 @@
 Which of them judges a history is said by its workload (``nemesis.checkers.foreign``).
 """
 
+from nemesis.checkers.linearizable.banks import Bank
+from nemesis.checkers.linearizable.counters import Counter
 from nemesis.checkers.linearizable.mutex import LinearizableMutex
 from nemesis.checkers.linearizable.queues import FifoQueue, TotalQueue
 from nemesis.checkers.linearizable.registers import LinearizableCasRegister, LinearizableRegister
 from nemesis.checkers.linearizable.sets import LinearizableSet, SetFull
+from nemesis.checkers.linearizable.unique_ids import UniqueIds
 
 __all__ = [
+    "Bank",
+    "Counter",
     "FifoQueue",
     "LinearizableCasRegister",
     "LinearizableMutex",
@@ -26,4 +32,5 @@ __all__ = [
     "LinearizableSet",
     "SetFull",
     "TotalQueue",
+    "UniqueIds",
 ]

@@ -33,6 +33,7 @@ from nemesis.history.foreign.operations import NO_PROCESS, Operation
 from nemesis.history.foreign.origins import Origins
 from nemesis.history.foreign.pairs import Pair, pairs, supposed, without_repeats
 from nemesis.history.foreign.problems import Damage, Problems
+from nemesis.history.foreign.totals import Bank, Counter, UniqueIds
 from nemesis.history.foreign.transactions import ListAppend, RwRegister
 from nemesis.history.foreign.vocabulary import Part, Vocabulary, aside
 
@@ -45,22 +46,38 @@ WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
         "linearizable-set": Set,
         "queue": Queue,
         "fifo-queue": Queue,
+        "counter": Counter,
+        "unique-ids": UniqueIds,
+        "bank": Bank,
         "list-append": ListAppend,
         "rw-register": RwRegister,
+        "long-fork": RwRegister,
         "kafka": Logs,
     }
 )
 TRANSACTIONS: Final = frozenset({"list-append", "rw-register"})
 """Workloads that can be judged by the order of each process alone."""
 CHANGES: Final = frozenset(
-    {"write", "cas", "acquire", "release", "add", "enqueue", "dequeue", "drain", "send", "txn"}
+    {
+        "write",
+        "cas",
+        "acquire",
+        "release",
+        "add",
+        "enqueue",
+        "dequeue",
+        "drain",
+        "send",
+        "txn",
+        "transfer",
+    }
 )
 """Functions that change an object of some workload: without these operations a history lacks some."""
 PROBE_BYTES: Final = 64 * 1024
 JEPSEN: Final = b"JEPSEN"
 """How a file of ``jepsen.store.format`` begins."""
 HASHED_BYTES: Final = 1024 * 1024
-IGNORE_TIME: Final = TRANSACTIONS | {"queue"}
+IGNORE_TIME: Final = TRANSACTIONS | {"queue", "unique-ids", "bank", "long-fork"}
 NO_REAL_TIME: Final = (
     "the history has completions only, or no processes: it is judged without real time"
 )

@@ -14,7 +14,7 @@ from nemesis.history.vocabulary.declaring import View, answers, invokes
 REGISTERS = ("register", "cas-register")
 SETS = ("set", "linearizable-set")
 QUEUES = ("queue", "fifo-queue")
-TRANSACTIONS = ("list-append", "rw-register")
+TRANSACTIONS = ("list-append", "rw-register", "long-fork")
 
 
 class ObjectView(OperationView, frozen=True, kw_only=True):
@@ -25,12 +25,12 @@ class ObjectView(OperationView, frozen=True, kw_only=True):
 
 @invokes("write", workloads=REGISTERS)
 @answers("write", workloads=REGISTERS)
-@invokes("add", workloads=SETS)
-@answers("add", workloads=SETS)
+@invokes("add", workloads=(*SETS, "counter"))
+@answers("add", workloads=(*SETS, "counter"))
 @invokes("enqueue", workloads=QUEUES)
 @answers("enqueue", workloads=QUEUES)
 class Put(ObjectView, frozen=True, kw_only=True):
-    """A client writes a value to a register, adds it to a set or puts it into a queue."""
+    """A client writes a value to a register, adds it to a set or a counter, or puts it into a queue."""
 
     value: int | None = None
     """Unset if the file does not say which."""
@@ -47,16 +47,18 @@ class CompareAndSet(ObjectView, frozen=True, kw_only=True):
 
 @invokes("acquire", "release", workloads=("mutex",))
 @answers("acquire", "release", workloads=("mutex",))
-@invokes("read", workloads=(*REGISTERS, *SETS))
+@invokes("read", workloads=(*REGISTERS, *SETS, "counter", "bank"))
+@invokes("generate", workloads=("unique-ids",))
 @invokes("dequeue", "drain", workloads=QUEUES)
 class Take(ObjectView, frozen=True, kw_only=True):
-    """A client acquires or releases a mutex, reads a register or a set, or takes from a queue."""
+    """A client acquires or releases a mutex, reads an object, takes from a queue, or generates an id."""
 
 
-@answers("read", workloads=REGISTERS)
+@answers("read", workloads=(*REGISTERS, "counter"))
+@answers("generate", workloads=("unique-ids",))
 @answers("dequeue", workloads=QUEUES)
 class TakeOk(Take, frozen=True, kw_only=True):
-    """The client has read or taken a value."""
+    """The client has read, taken or generated a value."""
 
     value: int | None = None
     """Unset: the register has its initial value, or the queue was empty."""
@@ -68,6 +70,23 @@ class TakeAllOk(Take, frozen=True, kw_only=True):
     """The client has read all elements of a set, or taken all of a queue."""
 
     values: list[int] | None = None
+
+
+@answers("read", workloads=("bank",))
+class BalancesOk(Take, frozen=True, kw_only=True):
+    """The client has read all balances."""
+
+    values: list[int] | None = None
+    """Each account and its balance, which from 2**62 on is a name."""
+
+
+@invokes("transfer", workloads=("bank",))
+@answers("transfer", workloads=("bank",))
+class Transfer(ObjectView, frozen=True, kw_only=True):
+    """A client moves an amount from one account to another one."""
+
+    values: list[int] | None = None
+    """The two accounts and the amount."""
 
 
 @invokes("txn", workloads=TRANSACTIONS)

@@ -21,6 +21,7 @@ from nemesis.support.choices import one_of
 from nemesis.support.errors import UsageError
 from nemesis.support.extras import is_installed, require_package
 
+COUNTER: Final = "counter"
 ENGINES: Final[tuple[Engine, ...]] = ("spark", "inline")
 SPARK: Final = "spark"
 INLINE: Final = "inline"
@@ -84,11 +85,13 @@ def require_initial(text: str | None, workload: str | None) -> None:
     if workload not in HAS_INITIAL:
         raise _inapplicable(f"--initial {text}", HAS_INITIAL, workload)
     try:
-        loads(text)
+        value = loads(text)
     except EdnError as error:
         raise UsageError(
             f"--initial is {text!r}, which is not a value ({error}): write it as in the history, 0 or nil say"
         ) from None
+    if workload == COUNTER and (type(value) is not int or value < 0):
+        raise UsageError(f"--initial is {text!r}: a counter begins with a whole number from 0 on")
 
 
 def _inapplicable(option: str, workloads: Collection[str], workload: str | None) -> UsageError:

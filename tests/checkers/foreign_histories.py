@@ -85,6 +85,25 @@ def _queue(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
     return {"f": "drain"}, {"values": objects.most(rng, key)}
 
 
+def _counter(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    if rng.random() < 0.6:
+        objects.fresh(key)
+        return {"f": "add", "value": 1}, {}
+    return {"f": "read"}, {"value": len(objects.most(rng, key))}
+
+
+def _unique_ids(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    number = objects.fresh(key)
+    return {"f": "generate"}, {"value": number - (rng.random() < 0.1)}
+
+
+def _bank(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    amount = rng.randrange(12)
+    if rng.random() < 0.5:
+        return {"f": "transfer", "values": [0, 1, amount]}, {}
+    return {"f": "read"}, {"values": [0, 10 - amount, 1, amount - (rng.random() < 0.1)]}
+
+
 def _kafka(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
     columns = {**TP, "partition": 0, "topic": f"topic-{key}", "topic_id": None}
     if rng.random() < 0.6:
@@ -123,6 +142,20 @@ def _rw_register(objects: Objects, rng: Random, key: int) -> tuple[Columns, Colu
     return _transaction(objects, rng, is_list=False)
 
 
+def _long_fork(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    if rng.random() < 0.5:
+        number = objects.fresh(key)
+        write = {"micro_operations": [WRITE, number, 1, 1]}
+        return {"f": "txn", **write}, write
+    asked: list[int] = []
+    reported: list[int] = []
+    for number in range(max(1, objects.number - 2), objects.number + 1):
+        has_value = rng.random() < 0.8
+        asked += [READ, number, UNKNOWN]
+        reported += [READ, number, int(has_value), *[1] * has_value]
+    return {"f": "txn", "micro_operations": asked}, {"micro_operations": reported}
+
+
 STEPS: Mapping[str, Step] = {
     "register": _register,
     "cas-register": _cas_register,
@@ -131,8 +164,12 @@ STEPS: Mapping[str, Step] = {
     "linearizable-set": _set,
     "queue": _queue,
     "fifo-queue": _queue,
+    "counter": _counter,
+    "unique-ids": _unique_ids,
+    "bank": _bank,
     "list-append": _list_append,
     "rw-register": _rw_register,
+    "long-fork": _long_fork,
     "kafka": _kafka,
 }
 
@@ -143,7 +180,7 @@ def foreign_events(workload: str, seed: int, operations: int = OPERATIONS) -> It
     objects = Objects()
     now = 0
     pending: dict[int, tuple[Columns, Columns]] = {}
-    has_key = workload not in ("list-append", "rw-register", "kafka")
+    has_key = workload not in ("list-append", "rw-register", "long-fork", "kafka")
     for op in range(operations * 2):
         now += rng.randint(1, 3)
         process = rng.randrange(PROCESSES)

@@ -64,8 +64,8 @@ def test_operations_from_elsewhere_are_told_too() -> None:
     assert explain(given) == (
         "client-1 began write 7 of key 3.",
         "2 ms later, what came of write 7 of key 3 by client-1 is unknown (timeout).",
-        "1 ms later, client-1 was told 7, 8 by read of key 3.",
-        "1 ms later, process 2 was told nil by read of the object.",
+        "1 ms later, client-1 received 7, 8 from read of key 3.",
+        "1 ms later, process 2 received nil from read of the object.",
         "1 ms later, cas 7 → 8 of the object by process 2 certainly failed.",
     )
 
@@ -91,10 +91,14 @@ def test_transactions_are_told_by_what_they_read_and_wrote() -> None:
     done = {"time": 1, "kind": "ok", **about}
     (short,) = narrated({"micro_operations": [0, 7, 2, 3, 5, 0, 8, 0], **done})
     micros = "read 3, 5 of key 7, read nothing of key 8"
-    assert short == f"Process 0 was told that transaction T4 ({micros}) had been committed."
+    assert (
+        short == f"Process 0 received the answer that transaction T4 ({micros}) had been committed."
+    )
     (long,) = narrated({"micro_operations": [0, 7, 10, *range(10), *[1, 7, 1, 3] * 8], **done})
     micros = f"read …, 2, 3, 4, 5, 6, 7, 8, 9 of key 7, {', '.join(['write 3 to key 7'] * 7)}, …"
-    assert long == f"Process 0 was told that transaction T4 ({micros}) had been committed."
+    assert (
+        long == f"Process 0 received the answer that transaction T4 ({micros}) had been committed."
+    )
 
 
 def test_a_log_of_which_only_the_answers_are_known_is_told_without_gaps() -> None:
@@ -111,5 +115,5 @@ def test_a_log_of_which_only_the_answers_are_known_is_told_without_gaps() -> Non
 def test_what_another_system_may_do_is_not_put_down_to_elections() -> None:
     event = {"time": 1, "kind": "ok", "f": "dequeue", "value": 7}
     assert narrated(event, verdict=Verdict.VALID) == (
-        "Process 0 was told 7 by dequeue of the object.",
+        "Process 0 received 7 from dequeue of the object.",
     )

@@ -90,6 +90,19 @@ def on_logs() -> st.SearchStrategy[Asked]:
     return st.one_of(st.lists(part, max_size=3).map(said), assign)
 
 
+def takes_number(f: str) -> st.SearchStrategy[Asked]:
+    return st.integers(0, 9).map(lambda number: (f, number, number))
+
+
+BALANCES = st.dictionaries(KEYS, st.one_of(st.integers(-9, 9), st.none()), max_size=3)
+
+
+def transfer(said: tuple[Any, Any, int]) -> Asked:
+    value = dict(zip(map(Keyword, ("from", "to", "amount")), said, strict=True))
+    return "transfer", value, value
+
+
+TRANSFERS = st.tuples(KEYS, KEYS, st.integers(-9, 9)).map(transfer)
 OPERATIONS: dict[str, Alternatives] = {
     "register": plain(takes("write"), returns("read", st.one_of(st.none(), VALUES))),
     "cas-register": plain(
@@ -104,6 +117,9 @@ OPERATIONS: dict[str, Alternatives] = {
         returns("dequeue", VALUES),
         returns("drain", st.lists(st.integers(0, 9), max_size=3).map(tuple)),
     ),
+    "counter": plain(takes_number("add"), returns("read", st.integers(0, 9))),
+    "unique-ids": (returns("generate", VALUES),),
+    "bank": plain(TRANSFERS, returns("read", BALANCES)),
     "list-append": (micros("append", st.lists(VALUES, max_size=3).map(tuple)),),
     "rw-register": (micros("w", st.one_of(st.none(), VALUES)),),
     "kafka": (on_logs(),),
@@ -111,6 +127,7 @@ OPERATIONS: dict[str, Alternatives] = {
 
 
 OPERATIONS["linearizable-set"] = OPERATIONS["set"]
+OPERATIONS["long-fork"] = OPERATIONS["rw-register"]
 OPERATIONS["fifo-queue"] = OPERATIONS["queue"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -67,6 +68,38 @@ def a_collection() -> Step:
     return step
 
 
+def a_counter() -> Step:
+    added: list[int] = []
+
+    def step(f: str, asked: Any) -> Any:
+        if f == "add":
+            added.append(asked)
+            return asked
+        return sum(added)
+
+    return step
+
+
+def a_generator() -> Step:
+    ids = count()
+    return lambda _, __: next(ids)
+
+
+def a_bank() -> Step:
+    balances = {0: 5, 1: 5}
+
+    def step(f: str, asked: Any) -> Any:
+        if f == "read":
+            return dict(balances)
+        if balances[asked["from"]] < asked["amount"]:
+            return REFUSED
+        balances[asked["from"]] -= asked["amount"]
+        balances[asked["to"]] += asked["amount"]
+        return asked
+
+    return step
+
+
 def a_database() -> Step:
     lists: dict[int, tuple[Any, ...]] = {}
     registers: dict[int, Any] = {}
@@ -111,8 +144,12 @@ WORDS = {
     "linearizable-set": (a_collection, ("add", "read")),
     "queue": (a_collection, ("enqueue", "dequeue", "drain")),
     "fifo-queue": (a_collection, ("enqueue", "dequeue")),
+    "counter": (a_counter, ("add", "read")),
+    "unique-ids": (a_generator, ("generate",)),
+    "bank": (a_bank, ("transfer", "read")),
     "list-append": (a_database, ("append",)),
     "rw-register": (a_database, ("w",)),
+    "long-fork": (a_database, ("insert", "snapshot")),
     "kafka": (a_log, ("send", "poll")),
 }
 
@@ -126,9 +163,14 @@ def asked_for(draw: st.DrawFn, f: str, number: int, process: int) -> tuple[str, 
             (Keyword(item), key, None if item == "r" else 10 * number + index)
             for index, (item, key) in enumerate(drawn)
         )
+    if f == "insert":
+        return "txn", ((Keyword("w"), number, 1),)
+    if f == "snapshot":
+        return "txn", tuple((Keyword("r"), key, None) for key in range(max(0, number - 3), number))
     values = {
         **dict.fromkeys(("write", "add", "enqueue"), number),
         "cas": (draw(st.integers(0, max(number - 1, 0))), number),
+        "transfer": {Keyword("from"): number % 2, Keyword("to"): 1, Keyword("amount"): number % 7},
         "send": ((Keyword("send"), 0, number),),
         "poll": ((Keyword("poll"), process),),
     }

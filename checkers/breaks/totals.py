@@ -1,0 +1,39 @@
+"""The smallest histories that break the properties of counters, generators of ids and banks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nemesis.checkers.breaks.operations import Call, events
+from nemesis.history.events import Event
+
+
+def _history(*calls: Call) -> tuple[Event, ...]:
+    return tuple(events(*calls))
+
+
+_ADD: Final = Call("add", 1, 2, value=1)
+COUNTER_BOUNDS: Final = (
+    _history(_ADD, Call("read", 3, 4, value=0)),
+    _history(Call("read", 1, 2, value=1), Call("add", 3, 4, value=1)),
+    _history(Call("add", 1, 2, "fail", value=1, key=7), Call("read", 3, 4, value=1, key=7)),
+)
+COUNTER_MONOTONIC: Final = (
+    _history(
+        Call("add", 1, 2, "info", value=1),
+        Call("read", 3, 4, value=1),
+        Call("read", 5, 6, value=0),
+    ),
+)
+UNIQUE_IDS: Final = (_history(Call("generate", 1, 2, value=7), Call("generate", 1, 2, value=7)),)
+
+_READ: Final = Call("read", 1, 2, values=(0, 5, 1, 5))
+_NIL: Final = 2**62
+"""What stands for a balance that is not a number."""
+BANK_TOTAL: Final = (_history(_READ, Call("read", 3, 4, values=(0, 4, 1, 5))),)
+BANK_ACCOUNTS: Final = (
+    _history(_READ, _READ, Call("read", 3, 4, values=(0, 10))),
+    _history(_READ, _READ, Call("read", 3, 4, values=(0, 5, 1, 5, 2, 0))),
+    _history(Call("read", 3, 4, values=(0, _NIL))),
+)
+BANK_NEGATIVE: Final = (_history(Call("read", 1, 2, values=(0, -1, 1, 11))),)

@@ -1,0 +1,100 @@
+"""Counters, generators of unique ids, and banks, as Jepsen's workloads have them.
+
+A counter has ``add`` of a number and ``read``; it only grows. ``generate`` returns an id, of any kind: a vector of two
+is an id here, never key and value. A bank's ``read`` returns a map of accounts to balances, and ``transfer`` moves an
+amount ``{:from a, :to b, :amount n}``. The events have the map flat, each account and its balance, which may be
+negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from nemesis.history.foreign.edn import Keyword
+from nemesis.history.foreign.names import FIRST_NAME, Names
+from nemesis.history.foreign.objects import Objects
+from nemesis.history.foreign.operations import OK
+from nemesis.history.foreign.vocabulary import Columns, WrongValue
+
+MAX_AMOUNT: Final = 2**40
+"""Amounts are below, so that the sum of all amounts of a history can be computed."""
+TRANSFER: Final = ("from", "to", "amount")
+
+
+class Counter(Objects):
+    functions = frozenset({"add", "read"})
+    takes = frozenset({"add"})
+    returns = frozenset({"read"})
+
+    def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
+        columns = super().columns(f, type_, value, names)
+        number = columns.get("value")
+        if f == "add" and number is not None and number >= MAX_AMOUNT:
+            raise WrongValue(f"add of what is not a whole number from 0 to {MAX_AMOUNT - 1}")
+        if f == "read" and type_ == OK and (number is None or number >= FIRST_NAME):
+            raise WrongValue("read did not return a whole number from 0 on")
+        return columns
+
+
+class UniqueIds(Objects):
+    functions = frozenset({"generate"})
+    takes = frozenset()
+    returns = frozenset({"generate"})
+
+    def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
+        if type_ == OK and value is None:
+            raise WrongValue("generate did not return an id")
+        return super().columns(f, type_, value, names)
+
+    def _split(self, f: str, value: Any) -> tuple[tuple[Any] | None, Any]:  # noqa: ARG002
+        return None, value
+
+
+class Bank(Objects):
+    functions = frozenset({"read", "transfer"})
+    takes = frozenset()
+
+    def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
+        key, value = self._split(f, value)
+        columns: Columns = {} if key is None else {"key": names.number(key[0])}
+        if f == "transfer":
+            columns["values"] = _transfer(value, names)
+        elif type_ == OK:
+            columns["values"] = _balances(value, names)
+        return columns
+
+    def may_be_silent(self, f: str) -> bool:
+        return f == "transfer"
+
+    def value(self, columns: Mapping[str, Any], names: Names) -> Any:
+        flat = columns.get("values")
+        value: Any = None
+        if flat is not None and columns["f"] == "transfer":
+            entries = (*map(names.value, flat[:2]), flat[2])
+            value = {Keyword(name): entry for name, entry in zip(TRANSFER, entries, strict=True)}
+        elif flat is not None:
+            pairs = zip(flat[::2], flat[1::2], strict=True)
+            value = {names.value(account): names.value(balance) for account, balance in pairs}
+        key = columns.get("key")
+        return value if key is None else (names.value(key), value)
+
+
+def _transfer(value: Any, names: Names) -> list[int]:
+    entries: list[Any] = [None]
+    if isinstance(value, dict):
+        entries = [value.get(name) for name in TRANSFER]
+    if None in entries or type(entries[-1]) is not int or abs(entries[-1]) >= MAX_AMOUNT:
+        raise WrongValue("transfer without :from, :to and a whole :amount")
+    source, target, amount = entries
+    return [names.number(source), names.number(target), amount]
+
+
+def _balances(value: Any, names: Names) -> list[int]:
+    if not isinstance(value, dict):
+        raise WrongValue("read did not return a map of accounts to balances")
+    flat: list[int] = []
+    for account, balance in value.items():
+        is_amount = type(balance) is int and abs(balance) < MAX_AMOUNT
+        flat += (names.number(account), balance if is_amount else names.number(balance))
+    return flat
