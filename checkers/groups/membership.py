@@ -14,8 +14,8 @@ over a static member is the member from then on (KIP-345). In detail, a refusal 
   which another broker began to load its groups, if that was still in time;
 * nothing else can have ended the membership: no request to leave names the member or its instance id, and no other
   process has joined with its instance id, in doubt or refused, before or at the same time. A request that a coordinator
-  answered before the member asked to join is over, NOT_COORDINATOR included: what it wrote stands before the member in
-  the log, or is cut off. One without an answer may arrive at any time.
+  has answered before the member asked to join, also with NOT_COORDINATOR, cannot: what it wrote stands in front of it
+  in the log, or is cut off. One without an answer may arrive at any time.
 
 Smallest breaks: a broker acknowledges a commit of a member, and then refuses it as unknown; the same after another
 broker has taken over the group and acknowledged a commit; a static member takes over, commits, and is fenced by the
