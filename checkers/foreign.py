@@ -29,6 +29,7 @@ from nemesis.checkers.cycles.models import without_real_time
 from nemesis.checkers.framework.property import Check, Property, property_names
 from nemesis.checkers.linearizable import (
     Bank,
+    CausalReverse,
     Counter,
     FifoQueue,
     LinearizableCasRegister,
@@ -55,6 +56,7 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
         "bank": (Bank,),
         "list-append": (ListAppend,),
         "rw-register": (RwRegister,),
+        "causal-reverse": (CausalReverse,),
         "long-fork": (LongFork,),
         "kafka": (OffsetLog, LogTransactions),
     }

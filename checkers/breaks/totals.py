@@ -1,4 +1,4 @@
-"""The smallest histories that break the properties of counters, generators of ids and banks."""
+"""The smallest histories that break the properties of counters, generators of ids, banks and inserted values."""
 
 from __future__ import annotations
 
@@ -37,3 +37,13 @@ BANK_ACCOUNTS: Final = (
     _history(Call("read", 3, 4, values=(0, _NIL))),
 )
 BANK_NEGATIVE: Final = (_history(Call("read", 1, 2, values=(0, -1, 1, 11))),)
+
+_INSERTS: Final = (Call("write", 1, 2, value=1), Call("write", 3, 4, value=2))
+CAUSAL_REVERSE: Final = (
+    _history(*_INSERTS, Call("read", 3, 4, values=(2,))),
+    _history(
+        Call("write", 1, 2, value=1, key=7),
+        Call("write", 3, 4, "info", value=2, key=7),
+        Call("read", 3, 9, values=(2,), key=7),
+    ),
+)

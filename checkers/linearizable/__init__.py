@@ -2,6 +2,7 @@
 
 * ``registers``, ``mutex``, ``sets``, ``queues``   the checks, with the prose of their properties (start here)
 * ``counters``, ``unique_ids``, ``banks``          checks of sums and of ids
+* ``causal_reverse``                                 inserted values that are read without older ones
 * ``object_check``, ``object_operations``, ``elements``   events → columns of operations; elements of lists
 * ``joining``                                      rows of an operation, joined into one
 * ``pairing``                                      which completion belongs to which invocation, compiled
@@ -15,6 +16,7 @@ Which of them judges a history is said by its workload (``nemesis.checkers.forei
 """
 
 from nemesis.checkers.linearizable.banks import Bank
+from nemesis.checkers.linearizable.causal_reverse import CausalReverse
 from nemesis.checkers.linearizable.counters import Counter
 from nemesis.checkers.linearizable.mutex import LinearizableMutex
 from nemesis.checkers.linearizable.queues import FifoQueue, TotalQueue
@@ -24,6 +26,7 @@ from nemesis.checkers.linearizable.unique_ids import UniqueIds
 
 __all__ = [
     "Bank",
+    "CausalReverse",
     "Counter",
     "FifoQueue",
     "LinearizableCasRegister",

@@ -27,7 +27,7 @@ from nemesis.history.events import Event, Kind
 from nemesis.history.foreign.lines import GZIP, Unreadable, read_lines
 from nemesis.history.foreign.logs import Logs
 from nemesis.history.foreign.names import Names
-from nemesis.history.foreign.objects import CasRegister, Mutex, Queue, Register, Set
+from nemesis.history.foreign.objects import CasRegister, Inserts, Mutex, Queue, Register, Set
 from nemesis.history.foreign.operation_order import give_times, in_order
 from nemesis.history.foreign.operations import NO_PROCESS, Operation
 from nemesis.history.foreign.origins import Origins
@@ -51,6 +51,7 @@ WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
         "bank": Bank,
         "list-append": ListAppend,
         "rw-register": RwRegister,
+        "causal-reverse": Inserts,
         "long-fork": RwRegister,
         "kafka": Logs,
     }

@@ -124,6 +124,14 @@ class Set(Objects):
     returns_all = frozenset({"read"})
 
 
+class Inserts(Objects):
+    """Values that are inserted, and all read together: a set whose additions are called writes."""
+
+    functions = frozenset({"write", "read"})
+    takes = frozenset({"write"})
+    returns_all = frozenset({"read"})
+
+
 class Queue(Objects):
     functions = frozenset({"enqueue", "dequeue", "drain"})
     takes = frozenset({"enqueue"})

@@ -142,6 +142,11 @@ def _rw_register(objects: Objects, rng: Random, key: int) -> tuple[Columns, Colu
     return _transaction(objects, rng, is_list=False)
 
 
+def _causal_reverse(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    columns, reported = _set(objects, rng, key)
+    return {**columns, "f": "write" if columns["f"] == "add" else "read"}, reported
+
+
 def _long_fork(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
     if rng.random() < 0.5:
         number = objects.fresh(key)
@@ -169,6 +174,7 @@ STEPS: Mapping[str, Step] = {
     "bank": _bank,
     "list-append": _list_append,
     "rw-register": _rw_register,
+    "causal-reverse": _causal_reverse,
     "long-fork": _long_fork,
     "kafka": _kafka,
 }

@@ -127,6 +127,9 @@ OPERATIONS: dict[str, Alternatives] = {
 
 
 OPERATIONS["linearizable-set"] = OPERATIONS["set"]
+OPERATIONS["causal-reverse"] = plain(
+    takes("write"), returns("read", st.lists(st.integers(0, 9), max_size=3).map(EdnSet))
+)
 OPERATIONS["long-fork"] = OPERATIONS["rw-register"]
 OPERATIONS["fifo-queue"] = OPERATIONS["queue"]
 

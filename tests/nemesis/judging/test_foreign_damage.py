@@ -55,7 +55,7 @@ def a_collection() -> Step:
     elements: list[Any] = []
 
     def step(f: str, asked: Any) -> Any:
-        if f in ("add", "enqueue"):
+        if f in ("add", "enqueue", "write"):
             elements.append(asked)
             return asked
         if f == "dequeue":
@@ -149,6 +149,7 @@ WORDS = {
     "bank": (a_bank, ("transfer", "read")),
     "list-append": (a_database, ("append",)),
     "rw-register": (a_database, ("w",)),
+    "causal-reverse": (a_collection, ("write", "read")),
     "long-fork": (a_database, ("insert", "snapshot")),
     "kafka": (a_log, ("send", "poll")),
 }
