@@ -87,6 +87,14 @@ def static(events: list[Event]) -> list[Event]:
     return [msgspec.structs.replace(event, instance="i") for event in events]
 
 
+def without_member_id(events: list[Event]) -> list[Event]:
+    """The same events of a process that has no member id when it asks."""
+    return [
+        msgspec.structs.replace(event, member=None) if event.kind == "invoke" else event
+        for event in events
+    ]
+
+
 def loaded(time: int, node: int) -> Event:
     """A broker begins to lead a partition of committed offsets, and loads its groups."""
     offsets = {"topic": "__consumer_offsets", "topic_id": "offsets", "partition": 0}
@@ -130,6 +138,10 @@ FENCED_MEMBER: Final = (
         static(request(3, "join-group", 1, 1, count=0, member="b")),
         static(request(5, "sync-group", 1, 1, member="b")),
         static(commit(7, 1, 1, 5)),
+    ),
+    history(
+        static(request(1, "join-group", 1, 1, count=0)),
+        without_member_id(static(request(3, "join-group", 1, 2, count=0))),
     ),
 )
 OFFSETS_READ_AS_COMMITTED: Final = (

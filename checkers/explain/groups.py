@@ -24,6 +24,8 @@ def generation_grows(case: Case) -> str:  # noqa: ARG001
 def fenced_member(case: Case) -> str:
     if any(event.f == "leave-group" for event in case.events):
         return "The broker has taken the member out of the group and has not loaded the group again since."
+    if all(event.f == "join-group" for event in case.events):
+        return "Each process that joins without a member id gets one of its own: the former one is fenced by it."
     if _is_static(case):
         return "The process that has taken over got its assignment, so the log has its member id, not the former one."
     return f"{_KNOWN} It has to refuse members of an earlier generation: another member may own the partition."

@@ -11,10 +11,12 @@
   afterwards is acknowledged by any broker; and no heartbeat and no SyncGroup of an earlier generation is accepted by a
   broker that has taken the later one in. A broker that has let a member go accepts no request of that member id. Once
   another process has taken over a static member and has a settled commit acknowledged, no commit of the process before
-  it is; nor is any by a broker that has answered its assignment.
+  it is; nor is any by a broker that has answered its assignment. Who joins without a member id is answered a new one,
+  so that the process before it can be fenced (KAFKA-8500).
   Smallest breaks: a commit of generation 2 is acknowledged, then one of generation 1; the same with a SyncGroup or a
   heartbeat of generation 1, if both have the same broker; a member leaves, and its commit is acknowledged; a
-  static member is taken over, and commits of both processes are acknowledged, that of the former one last.
+  static member is taken over, and commits of both processes are acknowledged, that of the former one last; a second
+  process joins without a member id, and is answered that of the first one.
 * **offsets-read-as-committed**: an offset that is read (a) was committed: it is the offset and leader epoch of a commit
   of that group and partition that had been sent and not refused; (b) is not older than what its coordinator has
   taken in: no acknowledged commit that the broker had was sent after the commit that is read had been acknowledged.
@@ -68,6 +70,7 @@ from nemesis.checkers.groups.fencing import (
     accepted_after_takeover,
     accepted_late,
     fallen_generations,
+    shared_member_ids,
 )
 from nemesis.checkers.groups.group_operations import (
     COLUMNS,
@@ -145,6 +148,7 @@ def _members(known: list[tuple[str, Group]], loads: Loads) -> Result:
             accepted_late(name, key, group, Acknowledged(group), loads),
             accepted_after_leaving(name, key, group, loads),
             accepted_after_takeover(name, key, group, loads),
+            shared_member_ids(name, key, group),
         )
     )
     return conclude(

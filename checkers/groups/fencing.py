@@ -91,6 +91,19 @@ def accepted_after_takeover(name: str, key: str, group: Group, loads: Loads) -> 
                 yield _finding(name, key, sentence, proof, commit)
 
 
+def shared_member_ids(name: str, key: str, group: Group) -> Iterator[Finding]:
+    """Find processes that joined without a member id, and were answered the one of another process."""
+    first: dict[str | None, Operation] = {}
+    for join in sorted(group.ok(JOIN), key=lambda item: item.ended):
+        former = first.setdefault(join.event.member, join)
+        if join.invoked[1].member is None and former.ended < join.began:
+            sentence = (
+                f"Broker {join.event.node} answered {join.event.process}, which joined {key} without a member id, "
+                f"with {join.event.member}, which {former.event.process} had been given."
+            )
+            yield _finding(name, key, sentence, former, join)
+
+
 def _is_known(proof: Operation, commit: Operation, loads: Loads) -> bool:
     """Whether the broker of a commit knew of a member that had been answered so, for certain.
 

@@ -105,6 +105,7 @@ from nemesis.mutants.segments_overflow import MUTANT as SEGMENTS_OVERFLOW
 from nemesis.mutants.session_expiry_ignored import MUTANT as SESSION_EXPIRY_IGNORED
 from nemesis.mutants.session_keeps_high_watermark import MUTANT as SESSION_KEEPS_HIGH_WATERMARK
 from nemesis.mutants.settings_read_once import MUTANT as SETTINGS_READ_ONCE
+from nemesis.mutants.static_member_doubled import MUTANT as STATIC_MEMBER_DOUBLED
 from nemesis.mutants.static_member_unstored import MUTANT as STATIC_MEMBER_UNSTORED
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
 from nemesis.mutants.unclean_election_unasked import MUTANT as UNCLEAN_ELECTION_UNASKED
@@ -211,6 +212,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             FIRST_LOADED_OFFSET_KEPT,
             FENCED_INSTANCE_COMMITS,
             STATIC_MEMBER_UNSTORED,
+            STATIC_MEMBER_DOUBLED,
             EMPTY_GROUP_BEGINS_AGAIN,
             ASSIGNMENTS_ANSWERED_EARLY,
         )

@@ -17,6 +17,7 @@ from nemesis.checkers.breaks.groups import (
     request,
     settled,
     static,
+    without_member_id,
 )
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.history.events import Event
@@ -190,6 +191,18 @@ def test_a_coordinator_that_loads_has_members_again_that_had_left() -> None:
 def test_a_commit_that_was_sent_before_its_member_had_left_is_right() -> None:
     slow = commit(1, 1, 1, 5, taking=5)
     assert not sentences(FENCED, loaded(0, 1), slow, request(2, "leave-group", 1, 1))
+
+
+def test_a_process_without_a_member_id_is_given_one_of_its_own() -> None:
+    """KAFKA-8500: two processes with one member id cannot be told apart, so neither is fenced."""
+    first = static(joined(1, 1, 1))
+    again = without_member_id(static(joined(4, 2, 2)))
+    assert _fenced(first, again) == [
+        "Broker 2 answered member-a, which joined g without a member id, with id-a, which member-a had been given."
+    ]
+    assert _fenced(first, static(joined(4, 2, 2))) == [], "a member joins again"
+    assert _fenced(first, without_member_id(static(joined(4, 2, 2, member="b")))) == []
+    assert _fenced(without_member_id(first)) == [], "its first answer"
 
 
 def test_a_static_member_that_was_taken_over_is_refused() -> None:
