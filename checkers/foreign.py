@@ -36,6 +36,7 @@ from nemesis.checkers.linearizable import (
     LinearizableMutex,
     LinearizableRegister,
     LinearizableSet,
+    Sequential,
     SetFull,
     TotalQueue,
     UniqueIds,
@@ -57,6 +58,7 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
         "list-append": (ListAppend,),
         "rw-register": (RwRegister,),
         "causal-reverse": (CausalReverse,),
+        "sequential": (Sequential,),
         "long-fork": (LongFork,),
         "kafka": (OffsetLog, LogTransactions),
     }

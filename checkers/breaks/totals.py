@@ -1,4 +1,4 @@
-"""The smallest histories that break the properties of counters, generators of ids, banks and inserted values."""
+"""The smallest histories that break the properties of counters, generators of ids, banks, and values in sequence."""
 
 from __future__ import annotations
 
@@ -47,3 +47,5 @@ CAUSAL_REVERSE: Final = (
         Call("read", 3, 9, values=(2,), key=7),
     ),
 )
+_ABSENT: Final = -1
+SEQUENTIAL: Final = (_history(Call("read", 1, 2, values=(8, _ABSENT), key=3)),)

@@ -3,6 +3,7 @@
 * ``registers``, ``mutex``, ``sets``, ``queues``   the checks, with the prose of their properties (start here)
 * ``counters``, ``unique_ids``, ``banks``          checks of sums and of ids
 * ``causal_reverse``                                 inserted values that are read without older ones
+* ``subkeys``                                        keys that a client inserts one after the other
 * ``object_check``, ``object_operations``, ``elements``   events → columns of operations; elements of lists
 * ``joining``                                      rows of an operation, joined into one
 * ``pairing``                                      which completion belongs to which invocation, compiled
@@ -22,6 +23,7 @@ from nemesis.checkers.linearizable.mutex import LinearizableMutex
 from nemesis.checkers.linearizable.queues import FifoQueue, TotalQueue
 from nemesis.checkers.linearizable.registers import LinearizableCasRegister, LinearizableRegister
 from nemesis.checkers.linearizable.sets import LinearizableSet, SetFull
+from nemesis.checkers.linearizable.subkeys import Sequential
 from nemesis.checkers.linearizable.unique_ids import UniqueIds
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "LinearizableMutex",
     "LinearizableRegister",
     "LinearizableSet",
+    "Sequential",
     "SetFull",
     "TotalQueue",
     "UniqueIds",

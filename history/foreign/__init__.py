@@ -7,7 +7,7 @@
 * ``operations``    what a line says
 * ``operation_order`` the order of operations, and times that keep it
 * ``pairs``         which completion belongs to which invocation
-* ``vocabulary``    operations to events and back: ``objects``, ``totals``, ``transactions``, ``logs``
+* ``vocabulary``    operations to events and back: ``objects``, ``subkeys``, ``totals``, ``transactions``, ``logs``
 * ``names``         numbers for keys and values that are none
 * ``origins``     the line and the index of each event
 * ``problems``      what is wrong with a file, by line

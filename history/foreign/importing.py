@@ -33,6 +33,7 @@ from nemesis.history.foreign.operations import NO_PROCESS, Operation
 from nemesis.history.foreign.origins import Origins
 from nemesis.history.foreign.pairs import Pair, pairs, supposed, without_repeats
 from nemesis.history.foreign.problems import Damage, Problems
+from nemesis.history.foreign.subkeys import Subkeys
 from nemesis.history.foreign.totals import Bank, Counter, UniqueIds
 from nemesis.history.foreign.transactions import ListAppend, RwRegister
 from nemesis.history.foreign.vocabulary import Part, Vocabulary, aside
@@ -52,6 +53,7 @@ WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
         "list-append": ListAppend,
         "rw-register": RwRegister,
         "causal-reverse": Inserts,
+        "sequential": Subkeys,
         "long-fork": RwRegister,
         "kafka": Logs,
     }
@@ -78,7 +80,7 @@ PROBE_BYTES: Final = 64 * 1024
 JEPSEN: Final = b"JEPSEN"
 """How a file of ``jepsen.store.format`` begins."""
 HASHED_BYTES: Final = 1024 * 1024
-IGNORE_TIME: Final = TRANSACTIONS | {"queue", "unique-ids", "bank", "long-fork"}
+IGNORE_TIME: Final = TRANSACTIONS | {"queue", "unique-ids", "bank", "long-fork", "sequential"}
 NO_REAL_TIME: Final = (
     "the history has completions only, or no processes: it is judged without real time"
 )

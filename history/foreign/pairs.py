@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from nemesis.history.foreign.edn import same
+from nemesis.history.foreign.edn import is_vector, same
 from nemesis.history.foreign.operations import INVOKE, OK, Operation
 from nemesis.history.foreign.problems import Damage, Problems
 
@@ -157,7 +157,7 @@ def fits(invocation: Operation, completion: Operation) -> bool:
 
 
 def _fits(request: Any, answer: Any) -> bool:
-    """Whether the answer contains the request: unchanged, filled in, or, of a record, behind its offset."""
+    """Whether the answer contains the request: unchanged, filled in, behind an offset, or as a key."""
     if request is None or same(request, answer):
         return True
     if not isinstance(answer, list | tuple):
@@ -168,6 +168,8 @@ def _fits(request: Any, answer: Any) -> bool:
                 break
         else:
             return True
+    if len(answer) == 2 and is_vector(answer[1]) and same(request, answer[0]):
+        return True
     return bool(answer) and same(request, answer[-1])
 
 

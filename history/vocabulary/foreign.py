@@ -14,7 +14,7 @@ from nemesis.history.vocabulary.declaring import View, answers, invokes
 REGISTERS = ("register", "cas-register")
 SETS = ("set", "linearizable-set")
 QUEUES = ("queue", "fifo-queue")
-INSERTS = "causal-reverse"
+INSERTS = ("causal-reverse", "sequential")
 TRANSACTIONS = ("list-append", "rw-register", "long-fork")
 
 
@@ -24,8 +24,8 @@ class ObjectView(OperationView, frozen=True, kw_only=True):
     key: int | None = None
 
 
-@invokes("write", workloads=(*REGISTERS, INSERTS))
-@answers("write", workloads=(*REGISTERS, INSERTS))
+@invokes("write", workloads=(*REGISTERS, *INSERTS))
+@answers("write", workloads=(*REGISTERS, *INSERTS))
 @invokes("add", workloads=(*SETS, "counter"))
 @answers("add", workloads=(*SETS, "counter"))
 @invokes("enqueue", workloads=QUEUES)
@@ -48,7 +48,7 @@ class CompareAndSet(ObjectView, frozen=True, kw_only=True):
 
 @invokes("acquire", "release", workloads=("mutex",))
 @answers("acquire", "release", workloads=("mutex",))
-@invokes("read", workloads=(*REGISTERS, *SETS, "counter", "bank", INSERTS))
+@invokes("read", workloads=(*REGISTERS, *SETS, "counter", "bank", *INSERTS))
 @invokes("generate", workloads=("unique-ids",))
 @invokes("dequeue", "drain", workloads=QUEUES)
 class Take(ObjectView, frozen=True, kw_only=True):
@@ -65,12 +65,13 @@ class TakeOk(Take, frozen=True, kw_only=True):
     """Unset: the register has its initial value, or the queue was empty."""
 
 
-@answers("read", workloads=(*SETS, INSERTS))
+@answers("read", workloads=(*SETS, *INSERTS))
 @answers("drain", workloads=QUEUES)
 class TakeAllOk(Take, frozen=True, kw_only=True):
-    """The client has read all elements of a set, or taken all of a queue."""
+    """The client has read a collection, or taken all of a queue."""
 
     values: list[int] | None = None
+    """−1: a subkey that is nil."""
 
 
 @answers("read", workloads=("bank",))

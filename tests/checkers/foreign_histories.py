@@ -147,6 +147,13 @@ def _causal_reverse(objects: Objects, rng: Random, key: int) -> tuple[Columns, C
     return {**columns, "f": "write" if columns["f"] == "add" else "read"}, reported
 
 
+def _sequential(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    if rng.random() < 0.5:
+        objects.fresh(key)
+        return {"f": "write"}, {}
+    return {"f": "read"}, {"values": [rng.choice([number, -1]) for number in (2, 1, 0)]}
+
+
 def _long_fork(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
     if rng.random() < 0.5:
         number = objects.fresh(key)
@@ -175,6 +182,7 @@ STEPS: Mapping[str, Step] = {
     "list-append": _list_append,
     "rw-register": _rw_register,
     "causal-reverse": _causal_reverse,
+    "sequential": _sequential,
     "long-fork": _long_fork,
     "kafka": _kafka,
 }

@@ -130,6 +130,14 @@ OPERATIONS["linearizable-set"] = OPERATIONS["set"]
 OPERATIONS["causal-reverse"] = plain(
     takes("write"), returns("read", st.lists(st.integers(0, 9), max_size=3).map(EdnSet))
 )
+OPERATIONS["sequential"] = (
+    st.one_of(
+        KEYS.map(lambda key: ("write", key, key)),
+        st.tuples(KEYS, st.lists(st.one_of(st.none(), VALUES), max_size=3).map(tuple)).map(
+            lambda answer: ("read", answer[0], answer)
+        ),
+    ),
+)
 OPERATIONS["long-fork"] = OPERATIONS["rw-register"]
 OPERATIONS["fifo-queue"] = OPERATIONS["queue"]
 

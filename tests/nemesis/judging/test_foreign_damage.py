@@ -119,6 +119,18 @@ def a_database() -> Step:
     return step
 
 
+def a_table() -> Step:
+    inserted: set[Any] = set()
+
+    def step(f: str, asked: Any) -> Any:
+        if f == "write":
+            inserted.add(asked)
+            return asked
+        return asked, tuple(index if asked in inserted else None for index in (2, 1, 0))
+
+    return step
+
+
 def a_log() -> Step:
     log: list[Any] = []
     reached: dict[int, int] = {}
@@ -150,6 +162,7 @@ WORDS = {
     "list-append": (a_database, ("append",)),
     "rw-register": (a_database, ("w",)),
     "causal-reverse": (a_collection, ("write", "read")),
+    "sequential": (a_table, ("write", "query")),
     "long-fork": (a_database, ("insert", "snapshot")),
     "kafka": (a_log, ("send", "poll")),
 }
@@ -164,6 +177,8 @@ def asked_for(draw: st.DrawFn, f: str, number: int, process: int) -> tuple[str, 
             (Keyword(item), key, None if item == "r" else 10 * number + index)
             for index, (item, key) in enumerate(drawn)
         )
+    if f == "query":
+        return "read", max(0, number - 1)
     if f == "insert":
         return "txn", ((Keyword("w"), number, 1),)
     if f == "snapshot":
