@@ -194,7 +194,7 @@ def test_a_commit_that_was_sent_before_its_member_had_left_is_right() -> None:
 
 
 def test_a_process_without_a_member_id_is_given_one_of_its_own() -> None:
-    """KAFKA-8500: two processes with one member id cannot be told apart, so neither is fenced."""
+    """KAFKA-8500: two processes with one member id look the same, so neither is fenced."""
     first = static(joined(1, 1, 1))
     again = without_member_id(static(joined(4, 2, 2)))
     assert _fenced(first, again) == [
