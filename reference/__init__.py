@@ -16,7 +16,8 @@ Open ``server/kafka_server.py`` first: it builds every component and hands it wh
 * ``delayed_operations``   answers that wait: Kafka's purgatory
 * ``kafka_scheduler``   work that comes in time; the controller has a scheduler of its own, as in Kafka
 * ``exception_trace``   unforeseen exceptions as events of the trace
-* ``kafka_config``, ``kafka_log_config``, ``kafka_group_config``, ``listeners``   a broker's settings
+* ``kafka_config``, ``kafka_log_config``, ``kafka_group_config``, ``kafka_transaction_config``,
+  ``listeners``   a broker's settings
 * ``model``       values that all parts share
 
 It imports of ours only ``history``'s trace vocabulary. Bugs to be found are not here but in ``nemesis/mutants``.

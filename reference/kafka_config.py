@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from nemesis.reference.kafka_group_config import KafkaGroupConfig
 from nemesis.reference.kafka_log_config import NonNegativeInt, PositiveInt
+from nemesis.reference.kafka_transaction_config import KafkaTransactionConfig
 from nemesis.reference.listeners import (
     ListenerConfig,
     ListenerError,
@@ -37,7 +37,7 @@ INTER_BROKER_PROTOCOL_VERSIONS = ("2.6", "3.9")
 """2.6 stands for everything before AlterPartition (2.7-IV2), 3.9 for everything after it."""
 
 
-class KafkaConfig(KafkaGroupConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KafkaConfig(KafkaTransactionConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Kafka 3.9's defaults unless a comment says otherwise."""
 
     broker_id: Annotated[int, Meta(ge=-1)] = msgspec.field(name="broker.id", default=-1)

@@ -28,7 +28,8 @@ UNKNOWN_BROKER_EPOCH = -1
 
 
 GROUP_METADATA_TOPIC_NAME: Final = "__consumer_offsets"
-INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC_NAME, "__transaction_state"})
+TRANSACTION_STATE_TOPIC_NAME: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME})
 """Those that coordinators write and clients may not."""
 
 

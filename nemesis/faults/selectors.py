@@ -26,7 +26,7 @@ from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.faults.traced_trigger import TRACER
 from nemesis.interfaces.cluster import controllers_of, voters_of
-from nemesis.reference.coordinator.group.group_partitions import partition_for
+from nemesis.reference.coordinator.key_partitions import partition_for
 from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME
 from nemesis.registry import hint
 from nemesis.support.errors import UsageError

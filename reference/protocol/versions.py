@@ -37,6 +37,8 @@ class ApiKey(IntEnum):
     DELETE_RECORDS = 21
     INIT_PRODUCER_ID = 22
     OFFSET_FOR_LEADER_EPOCH = 23
+    ADD_PARTITIONS_TO_TXN = 24
+    END_TXN = 26
     WRITE_TXN_MARKERS = 27
     DESCRIBE_CONFIGS = 32
     ALTER_CONFIGS = 33
@@ -52,6 +54,8 @@ class ApiKey(IntEnum):
     ALTER_PARTITION = 56
     DESCRIBE_CLUSTER = 60
     DESCRIBE_PRODUCERS = 61
+    DESCRIBE_TRANSACTIONS = 65
+    LIST_TRANSACTIONS = 66
     ALLOCATE_PRODUCER_IDS = 67
     CONSUMER_GROUP_HEARTBEAT = 68
     CONSUMER_GROUP_DESCRIBE = 69
@@ -88,6 +92,8 @@ OFFERED = MappingProxyType(
         ApiKey.DELETE_RECORDS: VersionRange(0, 2),
         ApiKey.INIT_PRODUCER_ID: VersionRange(0, 5),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: VersionRange(0, 4),
+        ApiKey.ADD_PARTITIONS_TO_TXN: VersionRange(0, 5),
+        ApiKey.END_TXN: VersionRange(0, 4),
         ApiKey.WRITE_TXN_MARKERS: VersionRange(0, 1),
         ApiKey.DESCRIBE_CONFIGS: VersionRange(0, 4),
         ApiKey.ALTER_CONFIGS: VersionRange(0, 2),
@@ -103,6 +109,8 @@ OFFERED = MappingProxyType(
         ApiKey.ALTER_PARTITION: VersionRange(0, 3),
         ApiKey.DESCRIBE_CLUSTER: VersionRange(0, 1),
         ApiKey.DESCRIBE_PRODUCERS: VersionRange(0, 0),
+        ApiKey.DESCRIBE_TRANSACTIONS: VersionRange(0, 0),
+        ApiKey.LIST_TRANSACTIONS: VersionRange(0, 1),
         ApiKey.ALLOCATE_PRODUCER_IDS: VersionRange(0, 0),
         ApiKey.CONSUMER_GROUP_HEARTBEAT: VersionRange(0, 0),
         ApiKey.CONSUMER_GROUP_DESCRIBE: VersionRange(0, 0),

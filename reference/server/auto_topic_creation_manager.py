@@ -1,5 +1,5 @@
 """Topics that come into being because a client asked for them: for their metadata (auto.create.topics.enable), or for
-the coordinator of a group, for any value of that setting.
+the coordinator of a group or a transaction, for any value of that setting.
 
 The controller's broker creates them itself, with the broker's defaults; any other broker forwards a CreateTopics to the
 controller and lets the client ask again. A topic that is on its way is not asked for twice. Nobody waits for leaders.
@@ -25,7 +25,7 @@ from kio.static.primitive import i16, i32, i32Timedelta
 
 from nemesis.reference.controller.kafka_controller import KafkaController
 from nemesis.reference.kafka_config import KafkaConfig
-from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME
+from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 from nemesis.reference.network.errors import NetworkError
 from nemesis.reference.server.admin_utils import topic_name_problem
 from nemesis.reference.server.connection import Connection
@@ -135,6 +135,18 @@ class AutoTopicCreationManager:
 
 def _spec(name: str, config: KafkaConfig) -> TopicSpec:
     """The new topic: with the broker's defaults, unless a coordinator writes it."""
+    if name == TRANSACTION_STATE_TOPIC_NAME:
+        return TopicSpec(
+            name,
+            num_partitions=config.transaction_state_log_num_partitions,
+            replication_factor=config.transaction_state_log_replication_factor,
+            configs={
+                "cleanup.policy": "compact",
+                "min.insync.replicas": str(config.transaction_state_log_min_isr),
+                "segment.bytes": str(config.transaction_state_log_segment_bytes),
+                "unclean.leader.election.enable": "false",
+            },
+        )
     if name != GROUP_METADATA_TOPIC_NAME:
         return TopicSpec(name)
     return TopicSpec(

@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 
 from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.cluster.partition import Partition
-from nemesis.reference.coordinator.group.coordinator_logs import LogRead
+from nemesis.reference.coordinator.coordinator_logs import LogRead
 from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.log.log_validator import AppendOrigin
 from nemesis.reference.model import ProducePartitionResult, TopicPartition

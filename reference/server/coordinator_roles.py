@@ -9,12 +9,11 @@ handleUpdateMetadataRequest) of Kafka 3.9; there, a coordinator learns of a fail
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from nemesis.reference.cluster.partition import Partition
-from nemesis.reference.coordinator.group.group_coordinator import GroupCoordinator
-from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, TopicPartition
+from nemesis.reference.model import TopicPartition
 
 
 class RoleListener(Protocol):
@@ -30,25 +29,40 @@ class RoleListener(Protocol):
         """The metadata cache has partitions no longer, of any broker."""
 
 
-class CoordinatorRoles:
-    """Implements ``RoleListener`` for the group coordinator."""
+class ElectedCoordinator(Protocol):
+    """A coordinator, of the partitions that its broker leads."""
 
-    def __init__(self, groups: GroupCoordinator) -> None:
-        self._groups = groups
+    def on_election(self, partition: int, leader_epoch: int) -> None: ...
+    def on_resignation(self, partition: int, leader_epoch: int | None) -> None: ...
+
+
+class CoordinatorRoles:
+    """Implements ``RoleListener`` for the coordinators of topics."""
+
+    def __init__(
+        self,
+        coordinators: Mapping[str, ElectedCoordinator],
+        remove_offsets_of: Callable[[Collection[TopicPartition]], None],
+    ) -> None:
+        """``coordinators`` are by topic."""
+        self._coordinators = coordinators
+        self._remove_offsets_of = remove_offsets_of
 
     def on_leadership_change(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
     ) -> None:
         for partition in leaders:
-            if partition.topic_partition.topic == GROUP_METADATA_TOPIC_NAME:
-                number = partition.topic_partition.partition
-                self._groups.on_election(number, partition.leader_epoch)
+            topic, number = partition.topic_partition
+            coordinator = self._coordinators.get(topic)
+            if coordinator is not None:
+                coordinator.on_election(number, partition.leader_epoch)
         for partition in followers:
             self.on_replica_gone(partition.topic_partition, partition.leader_epoch)
 
     def on_replica_gone(self, topic_partition: TopicPartition, leader_epoch: int | None) -> None:
-        if topic_partition.topic == GROUP_METADATA_TOPIC_NAME:
-            self._groups.on_resignation(topic_partition.partition, leader_epoch)
+        coordinator = self._coordinators.get(topic_partition.topic)
+        if coordinator is not None:
+            coordinator.on_resignation(topic_partition.partition, leader_epoch)
 
     def on_partitions_deleted(self, deleted: Collection[TopicPartition]) -> None:
-        self._groups.remove_offsets_of(deleted)
+        self._remove_offsets_of(deleted)

@@ -29,6 +29,9 @@ from nemesis.reference.server.apis.producers import ProducerApis
 from nemesis.reference.server.apis.reassignments import ReassignmentApis
 from nemesis.reference.server.apis.records import RecordApis
 from nemesis.reference.server.apis.topics import TopicApis
+from nemesis.reference.server.apis.transaction_coordination import (
+    TransactionCoordinatorApis,
+)
 from nemesis.reference.server.apis.transactions import TransactionApis
 from nemesis.reference.server.kafka_request_handler import Later
 
@@ -50,6 +53,8 @@ _WAITING: Final = frozenset(
         ApiKey.ELECT_LEADERS,
         ApiKey.ALTER_PARTITION,
         ApiKey.INIT_PRODUCER_ID,
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        ApiKey.END_TXN,
         ApiKey.WRITE_TXN_MARKERS,
         ApiKey.ALLOCATE_PRODUCER_IDS,
         ApiKey.FIND_COORDINATOR,
@@ -80,6 +85,7 @@ class KafkaApis:
         producers: ProducerApis,
         producer_id_blocks: ProducerIdBlockApis,
         transactions: TransactionApis,
+        transaction_coordination: TransactionCoordinatorApis,
         log_dirs: LogDirApis,
         coordinators: CoordinatorApis,
         groups: GroupApis,
@@ -128,6 +134,10 @@ class KafkaApis:
             ApiKey.DESCRIBE_LOG_DIRS: log_dirs.handle_describe_log_dirs,
             ApiKey.ELECT_LEADERS: elections.handle_elect_leaders,
             ApiKey.INIT_PRODUCER_ID: producers.handle_init_producer_id,
+            ApiKey.ADD_PARTITIONS_TO_TXN: transaction_coordination.handle_add_partitions_to_txn,
+            ApiKey.END_TXN: transaction_coordination.handle_end_txn,
+            ApiKey.LIST_TRANSACTIONS: transaction_coordination.handle_list_transactions,
+            ApiKey.DESCRIBE_TRANSACTIONS: transaction_coordination.handle_describe_transactions,
             ApiKey.WRITE_TXN_MARKERS: transactions.handle_write_txn_markers,
             ApiKey.DESCRIBE_PRODUCERS: transactions.handle_describe_producers,
             ApiKey.ALTER_PARTITION: alter_partitions.handle_alter_partition,

@@ -18,12 +18,22 @@ from typing import Any, Final
 from nemesis.reference.controller.kafka_controller import KafkaController
 from nemesis.reference.coordinator.group.group_coordinator import GroupCoordinator
 from nemesis.reference.coordinator.group.group_metadata_manager import GroupMetadataManager
+from nemesis.reference.coordinator.transaction.transaction_coordinator import (
+    TransactionCoordinator,
+)
+from nemesis.reference.coordinator.transaction.transaction_state_manager import (
+    TransactionStateManager,
+)
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.kafka_scheduler import KafkaScheduler
 from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.log.log_config import log_config_of
 from nemesis.reference.log.log_manager import LogManager
-from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, Broker
+from nemesis.reference.model import (
+    GROUP_METADATA_TOPIC_NAME,
+    TRANSACTION_STATE_TOPIC_NAME,
+    Broker,
+)
 from nemesis.reference.network.socket_server import SocketServer
 from nemesis.reference.ports import Disk, SocketBuffers, WallClock, ZooKeeperClient
 from nemesis.reference.protocol import codec as wire_format
@@ -49,6 +59,9 @@ from nemesis.reference.server.apis.producers import ProducerApis
 from nemesis.reference.server.apis.reassignments import ReassignmentApis
 from nemesis.reference.server.apis.records import RecordApis
 from nemesis.reference.server.apis.topics import TopicApis
+from nemesis.reference.server.apis.transaction_coordination import (
+    TransactionCoordinatorApis,
+)
 from nemesis.reference.server.apis.transactions import TransactionApis
 from nemesis.reference.server.auto_topic_creation_manager import AutoTopicCreationManager
 from nemesis.reference.server.broker_metadata_checkpoint import (
@@ -74,6 +87,9 @@ from nemesis.reference.server.kafka_apis import KafkaApis
 from nemesis.reference.server.kafka_request_handler import KafkaRequestHandlerPool
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.replica_manager import ReplicaManager
+from nemesis.reference.server.transaction_marker_channel_manager import (
+    TransactionMarkerChannelManager,
+)
 from nemesis.reference.server.zk_admin_manager import ZkAdminManager
 from nemesis.reference.server.zk_alter_partition_manager import ZkAlterPartitionManager
 from nemesis.reference.server.zk_config_manager import ZkConfigManager
@@ -161,7 +177,20 @@ class KafkaServer:
         )
         self._wall_clock = wall_clock
         self.group_coordinator = self._group_coordinator()
-        self.replica_manager.add_role_listener(CoordinatorRoles(self.group_coordinator))
+        self._producer_ids = ZkProducerIdManager(config.broker_id, self._zk_client.producer_ids)
+        self._markers = TransactionMarkerChannelManager(
+            config, metadata_cache=self.metadata_cache, connect=connect
+        )
+        self._transaction_coordinator = self._new_transaction_coordinator()
+        self.replica_manager.add_role_listener(
+            CoordinatorRoles(
+                {
+                    GROUP_METADATA_TOPIC_NAME: self.group_coordinator,
+                    TRANSACTION_STATE_TOPIC_NAME: self._transaction_coordinator,
+                },
+                self.group_coordinator.remove_offsets_of,
+            )
+        )
         self._informing: list[asyncio.Task[None]] = []
         self._socket_server = SocketServer(config, codec=codec, socket_buffers=socket_buffers)
 
@@ -187,6 +216,8 @@ class KafkaServer:
         self._started.push_async_callback(self.replica_manager.shutdown)
         await self.replica_manager.startup()
         self._started.callback(self.group_coordinator.shutdown)
+        self._started.push_async_callback(self._markers.shutdown)
+        self._started.callback(self._transaction_coordinator.shutdown)
         self._start_request_handlers(self._apis(cluster_id))
         self._started.push_async_callback(self._socket_server.shutdown)
         await self._socket_server.startup()
@@ -227,16 +258,40 @@ class KafkaServer:
     def _group_coordinator(self) -> GroupCoordinator:
         groups = GroupMetadataManager(
             self._config,
-            logs=CoordinatorReplicas(
-                self.replica_manager.appends,
-                partition_of=self.replica_manager.hosted.partition,
-                on_storage_error=self.replica_manager.storage_failures.handle,
-            ),
+            logs=self._coordinator_replicas(),
             scheduler=self._scheduler,
             wall_clock=self._wall_clock,
-            retrieve_partition_count=self._count_offsets_partitions,
+            retrieve_partition_count=lambda: self._count_partitions(
+                GROUP_METADATA_TOPIC_NAME, self._config.offsets_topic_num_partitions
+            ),
         )
         return GroupCoordinator(self._config, groups, rng=self._rng)
+
+    def _new_transaction_coordinator(self) -> TransactionCoordinator:
+        transactions = TransactionStateManager(
+            self._config,
+            logs=self._coordinator_replicas(),
+            scheduler=self._scheduler,
+            wall_clock=self._wall_clock,
+            retrieve_partition_count=lambda: self._count_partitions(
+                TRANSACTION_STATE_TOPIC_NAME, self._config.transaction_state_log_num_partitions
+            ),
+        )
+        return TransactionCoordinator(
+            self._config,
+            transactions,
+            channels=self._markers,
+            scheduler=self._scheduler,
+            wall_clock=self._wall_clock,
+            generate_producer_id=self._producer_ids.generate_producer_id,
+        )
+
+    def _coordinator_replicas(self) -> CoordinatorReplicas:
+        return CoordinatorReplicas(
+            self.replica_manager.appends,
+            partition_of=self.replica_manager.hosted.partition,
+            on_storage_error=self.replica_manager.storage_failures.handle,
+        )
 
     def _start_request_handlers(self, apis: KafkaApis) -> None:
         data_plane = KafkaRequestHandlerPool(
@@ -345,12 +400,13 @@ class KafkaServer:
                 )
             ),
             reassignments=ReassignmentApis(self.controller),
-            producers=ProducerApis(
-                ZkProducerIdManager(self._config.broker_id, self._zk_client.producer_ids)
-            ),
+            producers=ProducerApis(self._producer_ids, self._transaction_coordinator),
             producer_id_blocks=ProducerIdBlockApis(self.controller),
             transactions=TransactionApis(
                 self.replica_manager.appends, self.replica_manager.hosted, self._wall_clock
+            ),
+            transaction_coordination=TransactionCoordinatorApis(
+                self._transaction_coordinator, self.metadata_cache
             ),
             elections=ElectionApis(
                 self.controller, self.metadata_cache, self.replica_manager.delayed_elections
@@ -378,12 +434,11 @@ class KafkaServer:
         self._started.push_async_callback(manager.shutdown)
         return manager
 
-    async def _count_offsets_partitions(self) -> int:
-        """How many partitions the offsets topic has, or would have if it were created now."""
+    async def _count_partitions(self, topic: str, configured: int) -> int:
+        """How many partitions the topic of a coordinator has, or would have if it were created now."""
         present = await self._zk_client.session.retry_across_sessions(
-            lambda: self._zk_client.topics.get_replica_assignments([GROUP_METADATA_TOPIC_NAME])
+            lambda: self._zk_client.topics.get_replica_assignments([topic])
         )
-        configured = self._config.offsets_topic_num_partitions
         return len(present[0].partitions) if present else configured
 
     async def _find_cluster(self) -> str:

@@ -19,7 +19,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
-from nemesis.reference.coordinator.group.group_partitions import partition_for
+from nemesis.reference.coordinator.key_partitions import partition_for
 from tests.e2e.kafka_tools import needs_kafka_tools, run_tool, running_tool
 from tests.e2e.local_cluster import LocalCluster, running
 

@@ -30,7 +30,7 @@ from kio.static.primitive import i32, i32Timedelta
 
 from nemesis.interfaces.links import Address
 from nemesis.interfaces.unsupported import supported
-from nemesis.reference.coordinator.group.group_partitions import partition_for
+from nemesis.reference.coordinator.key_partitions import partition_for
 from nemesis.support.errors import MissingRequirement
 from nemesis.targets import TARGETS
 from nemesis.workloads.kafka.admin import KafkaAdmin

@@ -9,7 +9,6 @@
 * ``group_metadata_manager``   the groups of this broker, by offsets partition, and what is written to the log
 * ``group_loading``   groups and offsets as a log has them
 * ``group_records``   the format of the records
+* ``watching``   waits in a purgatory
 * ``group_results``   answers; ``group_errors`` how the errors of an append become them
-* ``group_partitions``   which partition has a group
-* ``coordinator_logs``   the port to the logs; ``watching`` waits in a purgatory
 """

@@ -1,32 +1,28 @@
 """The groups that this broker coordinates, and their records in the offsets topic.
 
-A broker coordinates the groups of the offsets partitions that it leads, from the end of their loading until it leads
-them no more. The leader epoch of the partition is the coordinator epoch: an election or resignation of an older epoch
-has no effect, a loading that a newer one has overtaken ends without one, and an append reaches the log in the epoch in
-which the group was loaded, or not at all. A leader that is elected again, in a newer epoch, goes on with the groups
-that it has: its log has had no other writer.
-
-Loading is a job of its own of the scheduler, named after the partition. A log that cannot be read is not coordinated:
-its groups are answered NOT_COORDINATOR.
+A leader that is elected again, in a newer epoch, goes on with the groups that it has: its log has had no other writer.
+Loading, coordinator epochs and appends are those of ``coordinated_partitions``; the job that loads a partition has its
+name.
 
 Source: kafka.coordinator.group.GroupMetadataManager of Kafka 3.9.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 
 from kio.schema.errors import ErrorCode
 
-from nemesis.reference.coordinator.group.coordinator_logs import CoordinatorLogs
+from nemesis.reference.coordinator.coordinated_partitions import (
+    CoordinatedPartition,
+    CoordinatedPartitions,
+)
+from nemesis.reference.coordinator.coordinator_logs import CoordinatorLogs
 from nemesis.reference.coordinator.group.group_errors import group_error, offset_commit_error
 from nemesis.reference.coordinator.group.group_loading import LoadedRecords
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
 from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
-from nemesis.reference.coordinator.group.group_partitions import partition_for
 from nemesis.reference.coordinator.group.group_records import (
     StoredGroup,
     StoredMember,
@@ -49,17 +45,6 @@ from nemesis.reference.protocol.records import new_batch
 _logger = logging.getLogger(__name__)
 
 _MS_PER_MINUTE = 60_000
-_LOAD_STEP_BYTES = 1 << 18
-"""How much is read before other tasks run: some milliseconds. A larger buffer would hold up the broker."""
-
-
-@dataclass(slots=True)
-class _Coordinated:
-    """An offsets partition that this broker leads."""
-
-    epoch: int
-    is_loading: bool = True
-    groups: dict[str, GroupMetadata] = field(default_factory=dict)
 
 
 class GroupMetadataManager:
@@ -76,14 +61,17 @@ class GroupMetadataManager:
     ) -> None:
         """``retrieve_partition_count`` returns how many partitions the offsets topic has."""
         self._config = config
-        self._logs = logs
         self._scheduler = scheduler
         self._wall_clock = wall_clock
-        self._retrieve_partition_count = retrieve_partition_count
-        self._partition_count: int | None = None
-        self._coordinated: dict[int, _Coordinated] = {}
-        self._epochs: dict[int, int] = {}
-        """The latest coordinator epoch of each partition, in this process."""
+        self._partitions = CoordinatedPartitions[GroupMetadata, LoadedRecords](
+            GROUP_METADATA_TOPIC_NAME,
+            logs=logs,
+            scheduler=scheduler,
+            retrieve_partition_count=retrieve_partition_count,
+            load_buffer_size=config.offsets_load_buffer_size,
+            new_contents=LoadedRecords,
+            items_of=lambda loaded: loaded.groups(wall_clock),
+        )
         self._is_expiring = False
 
     # Roles
@@ -92,21 +80,15 @@ class GroupMetadataManager:
         self, partition: int, epoch: int, on_group_loaded: Callable[[GroupMetadata], None]
     ) -> None:
         """Coordinate the groups of a partition from now on, which has been won in the epoch, once they are loaded."""
-        if epoch <= self._epochs.get(partition, -1):
-            _logger.info("offsets partition %d is not loaded in the old epoch %d", partition, epoch)
-            return
-        self._epochs[partition] = epoch
-        coordinated = self._coordinated.get(partition)
-        if coordinated is not None and not coordinated.is_loading:
-            coordinated.epoch = epoch
-            return
-        self._coordinated[partition] = loading = _Coordinated(epoch)
-        self._start_expiring()
-        self._scheduler.schedule_once(
-            str(_topic_partition(partition)),
-            lambda: self._load(partition, loading, on_group_loaded),
-            delay_s=0,
-        )
+
+        def on_loaded(coordinated: CoordinatedPartition[GroupMetadata]) -> None:
+            for group in list(coordinated.items.values()):
+                on_group_loaded(group)
+
+        if self._partitions.schedule_load(
+            partition, epoch, on_loaded, job_name=f"{GROUP_METADATA_TOPIC_NAME}-{partition}"
+        ):
+            self._start_expiring()
 
     def remove_groups_for_partition(
         self,
@@ -118,123 +100,48 @@ class GroupMetadataManager:
 
         Without an epoch the topic is deleted: another one of its name begins with epoch 0 again.
         """
-        if epoch is None:
-            self._epochs.pop(partition, None)
-        elif epoch < self._epochs.get(partition, -1):
-            return
-        else:
-            self._epochs[partition] = epoch
-        coordinated = self._coordinated.pop(partition, None)
-        if coordinated is not None:
-            _logger.info("offsets partition %d is given up in epoch %s", partition, epoch)
-            for group in coordinated.groups.values():
+        removed = self._partitions.remove(partition, epoch)
+        if removed is not None:
+            for group in removed.items.values():
                 on_group_unloaded(group)
-        if not self._coordinated:
-            self._partition_count = None  # the topic may come back with another number
 
     def shutdown(self, on_group_unloaded: Callable[[GroupMetadata], None]) -> None:
         """Coordinate nothing from now on."""
-        for partition in list(self._coordinated):
-            self.remove_groups_for_partition(partition, None, on_group_unloaded)
-
-    async def _load(
-        self,
-        partition: int,
-        loading: _Coordinated,
-        on_group_loaded: Callable[[GroupMetadata], None],
-    ) -> None:
-        def is_current() -> bool:
-            return self._coordinated.get(partition) is loading
-
-        try:
-            count = await self._retrieve_partition_count()
-            loaded = await self._read(partition, loading.epoch, is_current)
-        except Exception:
-            _logger.exception("offsets partition %d is not loaded", partition)
-            loaded = None
-        if not is_current():
-            return
-        if loaded is None:
-            _logger.info("offsets partition %d is not led in epoch %d", partition, loading.epoch)
-            del self._coordinated[partition]
-            return
-        if self._partition_count is None:
-            self._partition_count = count
-        loading.groups = loaded.groups(self._wall_clock)
-        loading.is_loading = False
-        _logger.info(
-            "offsets partition %d: %d groups in epoch %d",
-            partition,
-            len(loading.groups),
-            loading.epoch,
-        )
-        for group in list(loading.groups.values()):
-            on_group_loaded(group)
-
-    async def _read(
-        self, partition: int, epoch: int, is_current: Callable[[], bool]
-    ) -> LoadedRecords | None:
-        """Return what the log has; None if it is not led here in the epoch any more."""
-        loaded = LoadedRecords()
-        offset = 0
-        max_bytes = min(self._config.offsets_load_buffer_size, _LOAD_STEP_BYTES)
-        while is_current():
-            read = self._logs.read(_topic_partition(partition), epoch, offset, max_bytes)
-            if read is None:
-                break
-            loaded.take_in(read.records)
-            if read.is_end:
-                return loaded
-            offset = read.next_offset
-            await asyncio.sleep(0)
-        return None
+        for partition in self._partitions.current:
+            self.remove_groups_for_partition(partition.number, None, on_group_unloaded)
 
     # Look-up
 
     @property
     def is_loading(self) -> bool:
         """Whether groups of some partition are not known yet."""
-        return any(coordinated.is_loading for coordinated in self._coordinated.values())
+        return self._partitions.is_loading
 
     def status_error(self, group_id: str) -> ErrorCode | None:
         """Why requests about a group cannot be answered; None if they can."""
-        if self._partition_count is None:
-            return (
-                ErrorCode.coordinator_load_in_progress
-                if self.is_loading
-                else ErrorCode.not_coordinator
-            )
-        coordinated = self._coordinated_of(group_id)
-        if coordinated is None:
-            return ErrorCode.not_coordinator
-        return ErrorCode.coordinator_load_in_progress if coordinated.is_loading else None
+        return self._partitions.status_error(group_id)
 
     def get_group(self, group_id: str) -> GroupMetadata | None:
-        coordinated = self._coordinated_of(group_id)
-        return None if coordinated is None else coordinated.groups.get(group_id)
+        coordinated = self._partitions.of_key(group_id)
+        return None if coordinated is None else coordinated.items.get(group_id)
 
     def get_or_create_group(self, group_id: str) -> GroupMetadata:
         """Return a group of a partition that is coordinated here, an empty one if it is new."""
-        coordinated = self._coordinated_of(group_id)
+        coordinated = self._partitions.of_key(group_id)
         if coordinated is None:
             raise LookupError(f"{group_id} is not coordinated here")
-        group = coordinated.groups.get(group_id)
+        group = coordinated.items.get(group_id)
         if group is None:
             group = GroupMetadata(group_id, wall_clock=self._wall_clock)
-            coordinated.groups[group_id] = group
+            coordinated.items[group_id] = group
         return group
 
     def current_groups(self) -> list[GroupMetadata]:
         return [
             group
-            for coordinated in self._coordinated.values()
-            for group in coordinated.groups.values()
+            for coordinated in self._partitions.current
+            for group in coordinated.items.values()
         ]
-
-    def _coordinated_of(self, group_id: str) -> _Coordinated | None:
-        if self._partition_count is None:
-            return None
-        return self._coordinated.get(partition_for(group_id, self._partition_count))
 
     # Records
 
@@ -277,20 +184,16 @@ class GroupMetadataManager:
         records: list[tuple[bytes, bytes | None]],
         on_appended: Callable[[ProducePartitionResult], None],
     ) -> None:
-        coordinated = self._coordinated_of(group.group_id)
-        if coordinated is None or coordinated.groups.get(group.group_id) is not group:
+        coordinated = self._partitions.of_key(group.group_id)
+        if coordinated is None or coordinated.items.get(group.group_id) is not group:
             on_appended(ProducePartitionResult(ErrorCode.not_leader_or_follower))
             return
-        self._logs.append(
-            self._partition_of(group),
-            coordinated.epoch,
+        self._partitions.append(
+            coordinated,
             new_batch(records, self._wall_clock()),
             timeout_ms=self._config.offsets_commit_timeout_ms,
             on_appended=on_appended,
         )
-
-    def _partition_of(self, group: GroupMetadata) -> TopicPartition:
-        return _topic_partition(partition_for(group.group_id, self._partition_count or 1))
 
     # Deletion and expiry
 
@@ -326,22 +229,18 @@ class GroupMetadataManager:
             self._write_tombstones(group, removed)
 
     def _write_tombstones(self, group: GroupMetadata, removed: tuple[TopicPartition, ...]) -> None:
-        coordinated = self._coordinated_of(group.group_id)
-        if coordinated is None or coordinated.groups.get(group.group_id) is not group:
+        coordinated = self._partitions.of_key(group.group_id)
+        if coordinated is None or coordinated.items.get(group.group_id) is not group:
             return
         if group.is_dead:
-            del coordinated.groups[group.group_id]
+            del coordinated.items[group.group_id]
         # A group of generation 0 has never been written.
         with_group = group.is_dead and group.generation_id > 0
         records = tombstones(group.group_id, removed, with_group=with_group)
-        if records and not self._logs.append_unacknowledged(
-            self._partition_of(group), coordinated.epoch, new_batch(records, self._wall_clock())
+        if records and not self._partitions.append_unacknowledged(
+            coordinated, new_batch(records, self._wall_clock())
         ):
             _logger.warning("the deletion of offsets of %s is not in the log", group.group_id)
-
-
-def _topic_partition(partition: int) -> TopicPartition:
-    return TopicPartition(GROUP_METADATA_TOPIC_NAME, partition)
 
 
 def _stored(group: GroupMetadata, assignment: Mapping[str, bytes]) -> StoredGroup:

@@ -18,15 +18,14 @@ kafka.coordinator.group.GroupMetadataManager of Kafka 3.9. kio has no classes fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct, error
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
+from nemesis.reference.coordinator.record_fields import RecordReader, string_field
 from nemesis.reference.model import TopicPartition
-from nemesis.reference.protocol.decoding import read_unsigned_varint
-from nemesis.reference.protocol.errors import ProtocolError
 from nemesis.reference.protocol.record_batch import CorruptRecordError
 
 _OFFSET_KEY_VERSION: Final = 1
@@ -43,8 +42,6 @@ _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 _OFFSET_VALUE_START: Final = Struct(">hqih")
 """Version, offset, leader epoch and the length of the metadata, as of version 3."""
-
-Item = TypeVar("Item")
 
 
 class OffsetKey(NamedTuple):
@@ -91,15 +88,15 @@ def offset_key(group_id: str, topic_partition: TopicPartition) -> bytes:
     return b"".join(
         (
             _INT16.pack(_OFFSET_KEY_VERSION),
-            _string(group_id),
-            _string(topic_partition.topic),
+            string_field(group_id),
+            string_field(topic_partition.topic),
             _INT32.pack(topic_partition.partition),
         )
     )
 
 
 def group_key(group_id: str) -> bytes:
-    return _INT16.pack(_GROUP_KEY_VERSION) + _string(group_id)
+    return _INT16.pack(_GROUP_KEY_VERSION) + string_field(group_id)
 
 
 def read_key(key: bytes) -> OffsetKey | GroupKey | None:
@@ -137,7 +134,7 @@ def offset_value(offset: OffsetAndMetadata) -> bytes:
             (
                 _INT16.pack(_EXPIRING_OFFSET_VALUE_VERSION),
                 _INT64.pack(offset.offset),
-                _string(offset.metadata),
+                string_field(offset.metadata),
                 _INT64.pack(offset.commit_timestamp),
                 _INT64.pack(offset.expire_timestamp),
             )
@@ -147,7 +144,7 @@ def offset_value(offset: OffsetAndMetadata) -> bytes:
             _INT16.pack(_OFFSET_VALUE_VERSION),
             _INT64.pack(offset.offset),
             _INT32.pack(offset.leader_epoch),
-            _string(offset.metadata),
+            string_field(offset.metadata),
             _INT64.pack(offset.commit_timestamp),
         )
     )
@@ -170,8 +167,8 @@ def read_offset_value(value: bytes) -> OffsetAndMetadata:
 
 def _read_offset_value(value: bytes) -> OffsetAndMetadata:
     """Read a value of any version, field by field."""
-    reader = _Reader(value)
-    version = reader.version(_FIRST_COMPACT_VERSION)
+    reader = RecordReader(value)
+    version = reader.version(_FIRST_COMPACT_VERSION, _FIRST_COMPACT_VERSION)
     offset = reader.number(_INT64)
     leader_epoch = reader.number(_INT32) if version >= _OFFSET_VALUE_VERSION else _NO_EPOCH
     metadata = reader.text()
@@ -188,10 +185,10 @@ def group_value(group: StoredGroup) -> bytes:
     return b"".join(
         (
             _INT16.pack(_GROUP_VALUE_VERSION),
-            _string(group.protocol_type),
+            string_field(group.protocol_type),
             _INT32.pack(group.generation_id),
-            _string(group.protocol_name),
-            _string(group.leader_id),
+            string_field(group.protocol_name),
+            string_field(group.leader_id),
             _INT64.pack(_NO_TIMESTAMP if state_timestamp is None else state_timestamp),
             _INT32.pack(len(group.members)),
             *map(_member, group.members),
@@ -201,8 +198,8 @@ def group_value(group: StoredGroup) -> bytes:
 
 def read_group_value(value: bytes) -> StoredGroup:
     """Raises CorruptRecordError, also for a version that Kafka 3.9 does not know."""
-    reader = _Reader(value)
-    version = reader.version(_FIRST_COMPACT_VERSION)
+    reader = RecordReader(value)
+    version = reader.version(_FIRST_COMPACT_VERSION, _FIRST_COMPACT_VERSION)
     protocol_type = reader.text()
     generation_id = reader.number(_INT32)
     protocol_name, leader_id = reader.nullable_text(), reader.nullable_text()
@@ -221,10 +218,10 @@ def read_group_value(value: bytes) -> StoredGroup:
 def _member(member: StoredMember) -> bytes:
     return b"".join(
         (
-            _string(member.member_id),
-            _string(member.group_instance_id),
-            _string(member.client_id),
-            _string(member.client_host),
+            string_field(member.member_id),
+            string_field(member.group_instance_id),
+            string_field(member.client_id),
+            string_field(member.client_host),
             _INT32.pack(member.rebalance_timeout_ms),
             _INT32.pack(member.session_timeout_ms),
             _bytes(member.subscription),
@@ -233,7 +230,7 @@ def _member(member: StoredMember) -> bytes:
     )
 
 
-def _read_member(reader: _Reader, version: int) -> StoredMember:
+def _read_member(reader: RecordReader, version: int) -> StoredMember:
     member_id = reader.text()
     instance_id = reader.nullable_text() if version >= _GROUP_VALUE_VERSION else None
     client_id, client_host = reader.text(), reader.text()
@@ -257,83 +254,8 @@ def _time_or_none(timestamp: int) -> int | None:
     return None if timestamp == _NO_TIMESTAMP else timestamp
 
 
-def _string(text: str | None) -> bytes:
-    if text is None:
-        return _INT16.pack(-1)
-    data = text.encode()
-    return _INT16.pack(len(data)) + data
-
-
 def _bytes(data: bytes) -> bytes:
     return _INT32.pack(len(data)) + data
-
-
-class _Reader:
-    """Reads a key or value from its start. Every method raises CorruptRecordError when the bytes do not suffice."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._position = 0
-        self._is_compact = False
-
-    def version(self, highest: int) -> int:
-        version = self.number(_INT16)
-        if not 0 <= version <= highest:
-            raise CorruptRecordError(f"a value has version {version}: expected 0 to {highest}")
-        self._is_compact = version >= _FIRST_COMPACT_VERSION
-        return version
-
-    def number(self, layout: Struct) -> int:
-        try:
-            (number,) = layout.unpack_from(self._data, self._position)
-        except error:
-            raise CorruptRecordError(f"a record ends at byte {len(self._data)}") from None
-        self._position += layout.size
-        return int(number)
-
-    def text(self) -> str:
-        text = self.nullable_text()
-        if text is None:
-            raise CorruptRecordError("null where a string must be")
-        return text
-
-    def nullable_text(self) -> str | None:
-        length = self._length(_INT16)
-        try:
-            return None if length < 0 else self._take(length).decode()
-        except UnicodeDecodeError as failure:
-            raise CorruptRecordError(f"a string is not UTF-8: {failure}") from None
-
-    def data(self) -> bytes:
-        return self._take(self._length(_INT32))
-
-    def array(self, read_item: Callable[[], Item]) -> tuple[Item, ...]:
-        return tuple(read_item() for _ in range(self._length(_INT32)))
-
-    def skip_tags(self) -> None:
-        """Skip the tagged fields at the end of a compact structure."""
-        if self._is_compact:
-            for _ in range(self._varint()):
-                self._varint()
-                self._take(self._varint())
-
-    def _length(self, layout: Struct) -> int:
-        return self._varint() - 1 if self._is_compact else self.number(layout)
-
-    def _varint(self) -> int:
-        try:
-            value, self._position = read_unsigned_varint(self._data, self._position)
-        except ProtocolError as failure:
-            raise CorruptRecordError(str(failure)) from None
-        return value
-
-    def _take(self, size: int) -> bytes:
-        end = self._position + size
-        if size < 0 or end > len(self._data):
-            raise CorruptRecordError(f"a field of {size} bytes in {len(self._data)} bytes")
-        taken = self._data[self._position : end]
-        self._position = end
-        return taken
 
 
 def tombstones(

@@ -10,6 +10,7 @@
 * ``control``        LeaderAndIsr, StopReplica, UpdateMetadata: what the controller tells
 * ``alter_partitions``   AlterPartition
 * ``producers``      InitProducerId; ``producer_id_blocks``   AllocateProducerIds
+* ``transaction_coordination``   AddPartitionsToTxn, EndTxn, ListTransactions, DescribeTransactions
 * ``transactions``   WriteTxnMarkers, DescribeProducers
 * ``records``        DeleteRecords
 * ``topics``         CreateTopics, DeleteTopics, CreatePartitions

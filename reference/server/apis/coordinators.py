@@ -1,4 +1,6 @@
-"""FindCoordinator: which broker coordinates a group. The offsets topic is created when the first client asks.
+"""FindCoordinator: which broker coordinates a group or a transactional id.
+
+The topic of the coordinators is created when the first client asks.
 
 Source: kafka.server.KafkaApis.handleFindCoordinatorRequest of Kafka 3.9.
 """
@@ -11,8 +13,13 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from nemesis.reference.coordinator.group.group_partitions import partition_for
-from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, PLAINTEXT, TopicPartition
+from nemesis.reference.coordinator.key_partitions import partition_for
+from nemesis.reference.model import (
+    GROUP_METADATA_TOPIC_NAME,
+    PLAINTEXT,
+    TRANSACTION_STATE_TOPIC_NAME,
+    TopicPartition,
+)
 from nemesis.reference.protocol.schema import build, build_items
 from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
 from nemesis.reference.server.auto_topic_creation_manager import AutoTopicCreationManager
@@ -21,6 +28,7 @@ from nemesis.reference.server.metadata_cache import MetadataCache
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 """Key types."""
+_TOPICS: Final = {_GROUP: GROUP_METADATA_TOPIC_NAME, _TRANSACTION: TRANSACTION_STATE_TOPIC_NAME}
 _FIRST_SHARE_VERSION: Final = 6
 
 
@@ -36,11 +44,6 @@ class _Answer:
 
 
 _NOT_AVAILABLE = _Answer(error_code=ErrorCode.coordinator_not_available)
-_NO_TRANSACTIONS = _Answer(
-    error_code=ErrorCode.transactional_id_authorization_failed,
-    error_message="transactions are not built",
-)
-"""An error that ends the client's wait: after COORDINATOR_NOT_AVAILABLE it would try again without end."""
 
 
 class CoordinatorApis:
@@ -54,33 +57,29 @@ class CoordinatorApis:
 
     def handle_find_coordinator(self, message: Any, listener_name: str = PLAINTEXT) -> Any | Later:
         key_type = getattr(message, "key_type", _GROUP)
-        is_known = bool(self._metadata_cache.topic_partitions(GROUP_METADATA_TOPIC_NAME))
-        if key_type == _GROUP and not is_known:
-            return self._create_topic(message)
+        topic = _TOPICS.get(key_type)
+        if topic is not None and not self._metadata_cache.topic_partitions(topic):
+            return self._create_topic(message, topic)
         return _response(
             message,
             [self._answer(message, key_type, key, listener_name) for key in _keys(message)],
         )
 
-    async def _create_topic(self, message: Any) -> Any:
-        await self._auto_topic_creation.create_topics([GROUP_METADATA_TOPIC_NAME])
+    async def _create_topic(self, message: Any, topic: str) -> Any:
+        await self._auto_topic_creation.create_topics([topic])
         return _response(message, [_NOT_AVAILABLE] * len(_keys(message)))
 
     def _answer(self, message: Any, key_type: int, key: str, listener_name: str) -> _Answer:
-        if key_type == _GROUP:
-            return self._coordinator(key, listener_name)
-        if key_type == _TRANSACTION:
-            return _NO_TRANSACTIONS
+        topic = _TOPICS.get(key_type)
+        if topic is not None:
+            return self._coordinator(topic, key, listener_name)
         if key_type == _SHARE and message.__version__ >= _FIRST_SHARE_VERSION:
             return _NOT_AVAILABLE
         return _Answer(error_code=ErrorCode.invalid_request)
 
-    def _coordinator(self, group_id: str, listener_name: str) -> _Answer:
-        partitions = self._metadata_cache.topic_partitions(GROUP_METADATA_TOPIC_NAME)
-        number = partition_for(group_id, len(partitions))
-        state = self._metadata_cache.partition_info(
-            TopicPartition(GROUP_METADATA_TOPIC_NAME, number)
-        )
+    def _coordinator(self, topic: str, key: str, listener_name: str) -> _Answer:
+        number = partition_for(key, len(self._metadata_cache.topic_partitions(topic)))
+        state = self._metadata_cache.partition_info(TopicPartition(topic, number))
         node = (
             None
             if state is None

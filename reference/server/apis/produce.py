@@ -79,8 +79,6 @@ class ProduceApis:
             return ErrorCode.invalid_required_acks
         if message.__version__ < _FIRST_PRODUCE_VERSION_OF_FORMAT_2:
             return ErrorCode.unsupported_for_message_format
-        if message.transactional_id is not None:
-            return ErrorCode.invalid_producer_id_mapping
         if not self._metadata_cache.contains(topic_partition):
             return ErrorCode.unknown_topic_or_partition
         return _records_error(records or b"", message.__version__)
@@ -137,6 +135,4 @@ def _records_error(records: bytes, version: int) -> ErrorCode | None:
     batch = batches[0]
     if batch.attributes & _CODEC_BITS == _ZSTD and version < _FIRST_PRODUCE_VERSION_WITH_ZSTD:
         return ErrorCode.unsupported_compression_type
-    if batch.is_transactional:
-        return ErrorCode.invalid_txn_state
     return None

@@ -18,10 +18,10 @@ from nemesis.reference.coordinator.group.group_loading import LoadedRecords
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
 from nemesis.reference.coordinator.group.group_metadata_manager import GroupMetadataManager
 from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
-from nemesis.reference.coordinator.group.group_partitions import partition_for
 from nemesis.reference.coordinator.group.group_results import JoinGroupResult, SyncGroupResult
 from nemesis.reference.coordinator.group.group_syncs import SyncGroup
 from nemesis.reference.coordinator.group.offset_commits import OffsetCommit
+from nemesis.reference.coordinator.key_partitions import partition_for
 from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, TopicPartition
 from nemesis.reference.ports import WallClock
 from nemesis.reference.server.coordinator_replicas import CoordinatorReplicas
@@ -72,7 +72,11 @@ class GroupNode:
             retrieve_partition_count=self._partition_count,
         )
         self.coordinator = GroupCoordinator(self.node.config, self.groups, rng=Random(3))
-        self.node.manager.add_role_listener(CoordinatorRoles(self.coordinator))
+        self.node.manager.add_role_listener(
+            CoordinatorRoles(
+                {GROUP_METADATA_TOPIC_NAME: self.coordinator}, self.coordinator.remove_offsets_of
+            )
+        )
 
     async def _partition_count(self) -> int:
         await self.loading_may_go_on.wait()

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
-from nemesis.reference.coordinator.group.group_partitions import partition_for, string_hash_code
 from nemesis.reference.coordinator.group.group_records import (
     GroupKey,
     OffsetKey,
@@ -21,6 +20,7 @@ from nemesis.reference.coordinator.group.group_records import (
     read_key,
     read_offset_value,
 )
+from nemesis.reference.coordinator.key_partitions import partition_for, string_hash_code
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.protocol.record_batch import CorruptRecordError, iter_batches, verify_crc
 from nemesis.reference.protocol.records import (

@@ -368,7 +368,6 @@ def test_produce_of_old_record_formats_is_refused(tmp_path: Path, version: int) 
         pytest.param(
             batch(1, producer=(9, 0, -1)), ErrorCode.invalid_record, id="producer without sequence"
         ),
-        pytest.param(batch(1, attributes=0x10), ErrorCode.invalid_txn_state, id="transactional"),
     ],
 )
 def test_bad_records_are_refused(
@@ -377,6 +376,17 @@ def test_bad_records_are_refused(
     async def scenario(broker: Broker) -> None:
         assert (await broker.produce(records)).error_code is expected
         assert (await broker.produce(batch(1))).base_offset == 0
+
+    run(tmp_path, scenario)
+
+
+def test_records_of_a_transaction_are_accepted(tmp_path: Path) -> None:
+    async def scenario(broker: Broker) -> None:
+        records = batch(2, producer=(9, 0, 0), attributes=0x10)
+        answer = await broker.produce(records)
+        assert (answer.error_code, answer.base_offset) == (ErrorCode.none, 0)
+        outside = batch(1, producer=(9, 0, 2))
+        assert (await broker.produce(outside)).error_code is ErrorCode.invalid_txn_state
 
     run(tmp_path, scenario)
 

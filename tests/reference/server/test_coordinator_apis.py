@@ -11,9 +11,10 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
-from nemesis.reference.coordinator.group.group_partitions import partition_for
+from nemesis.reference.coordinator.key_partitions import partition_for
 from nemesis.reference.model import (
     GROUP_METADATA_TOPIC_NAME,
+    TRANSACTION_STATE_TOPIC_NAME,
     Broker,
     TopicPartition,
     UpdateMetadataPartitionState,
@@ -43,8 +44,8 @@ class TopicCreation:
         return {}
 
 
-def partition(number: int, leader: int) -> UpdateMetadataPartitionState:
-    key = TopicPartition(GROUP_METADATA_TOPIC_NAME, number)
+def partition(topic: str, number: int, leader: int) -> UpdateMetadataPartitionState:
+    key = TopicPartition(topic, number)
     return UpdateMetadataPartitionState(key, UUID(int=7), 1, leader, 0, (leader,), 0, (leader,))
 
 
@@ -54,7 +55,11 @@ def apis(creation: TopicCreation, *, leader: int | None) -> CoordinatorApis:
     states = (
         []
         if leader is None
-        else [partition(n, leader if n == NUMBER else 1) for n in range(PARTITIONS)]
+        else [
+            partition(topic, n, leader if n == NUMBER else 1)
+            for topic in (GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME)
+            for n in range(PARTITIONS)
+        ]
     )
     cache.update(1, 1, [Broker.at(1, "a", 91), Broker.at(LEADER, "b", 92)], states)
     return CoordinatorApis(cache, creation)  # type: ignore[arg-type]
@@ -108,10 +113,12 @@ def test_without_a_leader_no_broker_coordinates_the_group(leader: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_transactions_are_refused_for_good(version: int) -> None:
+def test_transactions_have_a_coordinator_and_a_topic_of_their_own(version: int) -> None:
     answer, creation = find(version, key_type=1, leader=None)
-    assert answer.error_code is ErrorCode.transactional_id_authorization_failed
-    assert answer.error_message == "transactions are not built"
+    assert answer.error_code is ErrorCode.coordinator_not_available
+    assert creation.names == [TRANSACTION_STATE_TOPIC_NAME]
+    answer, creation = find(version, key_type=1)
+    assert (answer.error_code, answer.node_id) == (ErrorCode.none, LEADER)
     assert creation.names == []
 
 

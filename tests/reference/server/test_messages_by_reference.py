@@ -324,6 +324,7 @@ async def ask_what_clients_of_ours_do_not(codec: ComparingCodec, port: int) -> N
         ),
         *about_settings_of_all_brokers(),
         *about_transactions(),
+        *about_a_transactional_id(),
     ):
         await connection.send(HOST, port, request, timeout_s=5)
     await connection.close()
@@ -376,3 +377,27 @@ def about_settings_of_all_brokers() -> list[Any]:
             )
         )
     return requests
+
+
+def about_a_transactional_id() -> list[Any]:
+    """Every request to a transaction coordinator, about an id that no broker coordinates."""
+    latest = group_requests.latest
+    add = latest(ApiKey.ADD_PARTITIONS_TO_TXN)
+    producer = {"transactional_id": "x", "producer_id": 7, "producer_epoch": 0}
+    topics = [{"name": TOPIC, "partitions": (0,)}]
+    transaction = {
+        **producer,
+        "verify_only": False,
+        "topics": build_items(item_class(add, "transactions"), "topics", topics),
+    }
+    return [
+        build(add, transactions=build_items(add, "transactions", [transaction])),
+        build(latest(ApiKey.END_TXN), **producer, committed=True),
+        build(
+            latest(ApiKey.LIST_TRANSACTIONS),
+            state_filters=(),
+            producer_id_filters=(),
+            duration_filter=-1,
+        ),
+        build(latest(ApiKey.DESCRIBE_TRANSACTIONS), transactional_ids=("x",)),
+    ]

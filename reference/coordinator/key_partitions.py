@@ -1,4 +1,4 @@
-"""Which partition of the offsets topic has a group: by Java's hash code of its id.
+"""Which partition of a coordinator's topic has a key, a group id or a transactional id: by Java's hash code.
 
 Source: java.lang.String.hashCode, org.apache.kafka.common.utils.Utils.abs.
 """
@@ -19,7 +19,7 @@ def string_hash_code(text: str) -> int:
     return value - _INT_VALUES if value > -_MIN_INT - 1 else value
 
 
-def partition_for(group_id: str, partition_count: int) -> int:
-    """Return the offsets partition of a group. The smallest hash code has no absolute value and counts as 0."""
-    code = string_hash_code(group_id)
+def partition_for(key: str, partition_count: int) -> int:
+    """Return the partition of a key. The smallest hash code has no absolute value and counts as 0."""
+    code = string_hash_code(key)
     return (0 if code == _MIN_INT else abs(code)) % partition_count
