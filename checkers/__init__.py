@@ -81,6 +81,7 @@ from nemesis.checkers.leadership import LEADER_EPOCH_GROWS, LEADER_FROM_ISR, ONE
 from nemesis.checkers.liveness.check import LIVENESS
 from nemesis.checkers.liveness.checkpoints import CHECKPOINTS_KEPT
 from nemesis.checkers.liveness.compaction import COMPACTION_RUNS
+from nemesis.checkers.liveness.isr_commits import HW_FOLLOWS_ISR
 from nemesis.checkers.liveness.isr_shrinks import ISR_SHRINKS_IN_TIME
 from nemesis.checkers.liveness.jobs import JOBS_ON_TIME
 from nemesis.checkers.liveness.late_recovery import LATE_RECOVERY
@@ -166,6 +167,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     HW_BOUNDED,
     HW_GROWS,
     HW_SAMPLED,
+    HW_FOLLOWS_ISR,
     ISR_JOIN_CAUGHT_UP,
     ISR_SHRINKS_IN_TIME,
     LEADER_KEEPS_LOG,

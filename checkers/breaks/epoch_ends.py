@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from nemesis.checkers.breaks.events import (
+    TP,
     append,
     become_leader,
+    broker,
     client,
     history,
     loaded,
@@ -45,6 +47,12 @@ def log_of_two_epochs(time: int, node: int) -> list[Event]:
     ]
 
 
+def moved(time: int, node: int, latest: int, end: int = 6) -> Event:
+    """A log of this end is from now on in another directory, and knows this leader epoch as its latest."""
+    about = {"leader_epoch": latest, "log_start_offset": 0, "log_end_offset": end}
+    return broker(time, node, "log-dir-changed", **about, **TP)
+
+
 EPOCH_ENDS_ANSWERED: Final = (
     history(log_of_two_epochs(1, 1), epoch_end(2, 1, 1, 1, 4)),
     history(log_of_two_epochs(1, 1), epoch_end(2, 1, 0, 0, 6)),
@@ -56,4 +64,5 @@ EPOCH_ENDS_ANSWERED: Final = (
         follows(2, 2, 2, 6),
         truncate(3, 2, 5, leader_epoch=2),
     ),
+    history(log_of_two_epochs(1, 1), become_leader(2, 1, 3, 6), moved(3, 1, 2)),
 )

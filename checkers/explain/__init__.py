@@ -13,7 +13,7 @@ check that knows more of its contradiction than its events say gives the steps i
   ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``, ``hw_sampled``,
   ``epoch_ends``, ``quorum``, ``log_files``, ``compaction``, ``checkpoints``,
   ``times_answered``, ``jobs``, ``log_dir_moves``,
-  ``segment_deletions``   further reasons
+  ``segment_deletions``, ``isr_commits``   further reasons
 """
 
 from __future__ import annotations

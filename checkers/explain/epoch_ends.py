@@ -14,6 +14,11 @@ def epoch_ends_answered(case: Case) -> str:
             "leader epochs up to the follower's latest, and not more than the follower itself has of these. What lies "
             "behind differs, and fetching goes on behind it, so the logs differ for good."
         )
+    if answer.kind == Kind.LOG_DIR_CHANGED:
+        return (
+            "A leader epoch without records is in no batch, so a move has to copy it. A replica that has lost it "
+            "answers a query for this epoch as if the epoch had never been (KAFKA-15608)."
+        )
     if answer.leader_epoch == -1:
         return (
             "A leader knows each leader epoch up to its own. A follower that is answered otherwise truncates to its "

@@ -247,6 +247,11 @@ def _isr_change_proposed(event: Event) -> str:
     return f"leader {event.node} of leader epoch {event.leader_epoch} proposed another ISR of {_of(event)} ({isrs})"
 
 
+def _isr_change_committed(event: Event) -> str:
+    known = f", and knew the log ends {event.offsets} of its members" if event.offsets else ""
+    return f"leader {event.node} of {_of(event)} learnt that the ISR {event.isr or []} is committed{known}"
+
+
 def _truncate(event: Event) -> str:
     own = f", its own high watermark being {event.high_watermark}" if event.high_watermark else ""
     before = event.high_watermark_before
@@ -261,7 +266,12 @@ def _log_loaded(event: Event) -> str:
 
 
 def _log_dir_changed(event: Event) -> str:
-    return f"{_actor(event)} went on with {_of(event)} in another log directory, where the log {_extent(event)}"
+    latest = (
+        f", its latest leader epoch being {event.leader_epoch}"
+        if event.leader_epoch is not None and event.leader_epoch >= 0
+        else ""
+    )
+    return f"{_actor(event)} went on with {_of(event)} in another log directory, where the log {_extent(event)}{latest}"
 
 
 def _extent(event: Event) -> str:
@@ -584,6 +594,7 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.FETCH_ANSWERED: _fetch_answered,
         Kind.HIGH_WATERMARK: _high_watermark,
         Kind.ISR_CHANGE_PROPOSED: _isr_change_proposed,
+        Kind.ISR_CHANGE_COMMITTED: _isr_change_committed,
         Kind.TRUNCATE: _truncate,
         Kind.LOG_LOADED: _log_loaded,
         Kind.LOG_DIR_CHANGED: _log_dir_changed,

@@ -15,6 +15,7 @@
   checkpoints that are too old
 * ``jobs``           recurring work of brokers that begins too early or too late
 * ``isr_shrinks``      members of an ISR that lag and are kept
+* ``isr_commits``      leaders whose high watermark does not follow a new ISR
 * ``isr_watches``, ``log_ends``   when a leader could propose to remove them; how far the logs reached
 * ``settings_in_force``  topics whose changed settings brokers do not follow
 * ``offsets_at_rest``  replicas that do not agree on their offsets though nothing happens

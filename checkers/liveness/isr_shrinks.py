@@ -43,7 +43,7 @@ from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.liveness import attribution, isr_watches, log_ends, unexplained
 from nemesis.checkers.liveness.isr_watches import Watch
-from nemesis.checkers.liveness.log_ends import MS, NO_ENDS, Ends, Steps
+from nemesis.checkers.liveness.log_ends import MS, NO_ENDS, Ends
 from nemesis.checkers.liveness.time_spans import NONE, Spans, complement, intersection, union
 from nemesis.checkers.replication.replica_rows import LOG_END_KINDS, TopicKey, partitions
 from nemesis.history.events import Kind
@@ -174,7 +174,9 @@ def _kept(
     watch: Watch, member: int, replicas: Replicas, windows: Spans, lag_ns: int
 ) -> Kept | None:
     """Return the longest time for which a member lagged and was kept; None if it never lagged long enough to go."""
-    leader, follower = _leader_steps(watch, replicas.ends), _follower_steps(watch, member, replicas)
+    began = watch.began[1]
+    leader = log_ends.leader_steps(watch.began, watch.closed, replicas.ends)
+    follower = log_ends.follower_steps(member, began.leader_epoch, replicas.rows, replicas.ends)
     # The member was last caught up when the leader's log first went beyond the member's highest end.
     passed = np.searchsorted(leader.end, follower.end, side="right")
     is_behind = passed < len(leader.end)
@@ -198,39 +200,6 @@ def _kept(
         stop,
         (stop - start - lag_ns // 2) // MS,
         tuple(row for row in rows if row >= 0),
-    )
-
-
-def _leader_steps(watch: Watch, ends: Ends) -> Steps:
-    """The ends of the leader's log in its epoch, the first of which is the one with which the epoch began."""
-    row, began = watch.began
-    appended = ends.of_leader(began.node or 0, began.time, watch.closed)
-    return Steps(
-        np.insert(appended.time, 0, began.time),
-        np.maximum.accumulate(np.insert(appended.end, 0, began.log_end_offset or 0)),
-        np.insert(appended.row, 0, row),
-    )
-
-
-def _follower_steps(watch: Watch, member: int, replicas: Replicas) -> Steps:
-    """The highest ends of the member's log since it began to follow in this epoch; −1 before that."""
-    epoch = watch.began[1].leader_epoch
-    follows = (
-        item
-        for item in replicas.rows
-        if item[1].kind == Kind.BECOME_FOLLOWER
-        and (item[1].node, item[1].leader_epoch) == (member, epoch)
-    )
-    first = next(follows, None)
-    if first is None:
-        return Steps(np.array([0]), np.array([-1]), np.array([-1]))
-    row, event = first
-    traced = replicas.ends.of_follower(member, event.time)
-    head = (0, event.time // MS * MS)
-    return Steps(
-        np.concatenate([head, traced.time]),
-        np.maximum.accumulate(np.concatenate([(-1, event.log_end_offset or 0), traced.end])),
-        np.concatenate([(-1, row), traced.row]),
     )
 
 

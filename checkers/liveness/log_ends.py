@@ -8,11 +8,14 @@ rather too short than too long at any time, and a follower rather too long.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.history.events import Kind
 
 COLUMNS: Final = ("node", "role", "log_end_offset")
 MS: Final = 1_000_000
@@ -98,4 +101,44 @@ def thinned(raw: Ends) -> Ends:
         raw.row[lasts],
         raw.node[lasts],
         is_leader,
+    )
+
+
+def leader_steps(began: Row, until: int, traced: Ends) -> Steps:
+    """Return the ends of a leader's log from the event with which it began to lead up to a time, in ns.
+
+    The first one is the end with which it began.
+    """
+    row, event = began
+    appended = traced.of_leader(event.node or 0, event.time, until)
+    return Steps(
+        np.insert(appended.time, 0, event.time),
+        np.maximum.accumulate(np.insert(appended.end, 0, event.log_end_offset or 0)),
+        np.insert(appended.row, 0, row),
+    )
+
+
+def follower_steps(
+    member: int, leader_epoch: int | None, rows: Iterable[Row], traced: Ends
+) -> Steps:
+    """Return the highest ends of a replica's log since it began to follow in a leader epoch; −1 before that.
+
+    The rows hold all of its events of kind ``become-follower``.
+    """
+    follows = (
+        item
+        for item in rows
+        if item[1].kind == Kind.BECOME_FOLLOWER
+        and (item[1].node, item[1].leader_epoch) == (member, leader_epoch)
+    )
+    first = next(follows, None)
+    if first is None:
+        return Steps(np.array([0]), np.array([-1]), np.array([-1]))
+    row, event = first
+    since = traced.of_follower(member, event.time)
+    head = (0, event.time // MS * MS)
+    return Steps(
+        np.concatenate([head, since.time]),
+        np.maximum.accumulate(np.concatenate([(-1, event.log_end_offset or 0), since.end])),
+        np.concatenate([(-1, row), since.row]),
     )

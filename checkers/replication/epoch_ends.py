@@ -4,14 +4,17 @@
   requested one, and the offset at which the next larger one begins, or the end of the log. Judged are
   (a) the answers that clients record;
   (b) the truncations of followers: a follower truncates in a leader epoch to no more than what such an answer leaves:
-  the end of that epoch in the leader's log, and in its own log the end of the largest epoch up to that one.
+  the end of that epoch in the leader's log, and in its own log the end of the largest epoch up to that one;
+  (c) the moves of replicas: a log in another log directory knows the latest leader epoch that the replica had.
   Smallest breaks: the log of leader 1 has leader epoch 0 up to 4 and leader epoch 2 from there on, and ends at 6: it
   answers that leader epoch 1 ends at 4, that leader epoch 0 ends at 6, or that it knows no leader epoch 1;
-  broker 2, whose log has leader epoch 0 up to 5, follows it and truncates to 5.
+  broker 2, whose log has leader epoch 0 up to 5, follows it and truncates to 5; broker 1 leads in leader epoch 3,
+  appends nothing, moves its log to another directory, and knows leader epoch 2 as its latest.
 
 Why the epoch matters, not only the offset: a follower that asks for an epoch that the leader never had must learn of
 it. It then cuts what it has of all epochs above the answered one. If the requested epoch is answered instead, the
-follower keeps records that the leader does not have, and the logs diverge for good (KIP-279, KAFKA-6361).
+follower keeps records that the leader does not have, and the logs diverge for good (KIP-279, KAFKA-6361). A leader that
+has lost its own epoch in a move (KAFKA-15608) answers as if it had never led in it.
 
 The idea: where epochs begin follows from the traces of each replica (``lineage``). An answer is compared with what the
 log of the broker was at each moment between the query and the answer while it led; a client reads the clock before
@@ -26,7 +29,8 @@ the log is opened again; an epoch before the first one that is known is answered
 more than it must (to its high watermark), or asks in several rounds; a leader that starts again in its leader epoch may
 have lost what it had not synced, and a follower may still hold its earlier answer.
 
-Limits: where the events do not say what a log holds (see ``lineage``), nothing is judged. A client names a topic, not
+Limits: where the events do not say what a log holds (see ``lineage``), nothing is judged; of a moved log, the earlier
+epochs are not traced. A client names a topic, not
 its id: if a broker has led several topics of one name, it may have answered for each. Answers to followers are not
 traced; (b) sees what follows from them.
 Source: KIP-101, KIP-279, KAFKA-6361; UnifiedLog.endOffsetForEpoch, LeaderEpochFileCache.endOffsetFor.
@@ -203,7 +207,7 @@ class EpochEnds(EventListCheck):
     def judge(self, rows: list[Row]) -> Results:
         by_name: dict[tuple[str, int], Partition] = defaultdict(Partition)
         findings: list[Finding] = []
-        leaderships = answers = truncations = 0
+        leaderships = answers = truncations = moves = 0
         for row, event in sorted(rows, key=_in_time):
             if event.topic is None or event.partition is None:
                 continue
@@ -222,10 +226,13 @@ class EpochEnds(EventListCheck):
                 if event.kind == Kind.TRUNCATE and (bound := _bound(partition, event)) is not None:
                     truncations += 1
                     findings += _kept_too_much(bound, (row, event))
+                if event.kind == Kind.LOG_DIR_CHANGED:
+                    moves += 1
+                    findings += _lost_in_a_move(partition, (row, event))
                 partition.take_in((row, event))
         return conclude(
             EPOCH_ENDS_ANSWERED,
-            checked=leaderships + answers + truncations,
+            checked=leaderships + answers + truncations + moves,
             findings=findings,
             numbers={"answers": float(answers), "truncations": float(truncations)},
         )
@@ -332,12 +339,29 @@ def _kept_too_much(bound: Bound, cut: Row) -> Iterator[Finding]:
         yield finding(EPOCH_ENDS_ANSWERED.name, tp, sentence, *sorted({*bound.rows, row}))
 
 
+def _lost_in_a_move(partition: Partition, moved: Row) -> Iterator[Finding]:
+    row, event = moved
+    replica = partition.replicas[-1 if event.node is None else event.node].get(event.topic_id)
+    if replica is None or event.leader_epoch is None or not replica.lineage.survives_move(event):
+        return
+    latest = replica.lineage.latest
+    if latest is None or latest.epoch == event.leader_epoch:
+        return
+    tp = tp_name(event.topic, event.partition)
+    known = "none" if event.leader_epoch < 0 else f"leader epoch {event.leader_epoch}"
+    sentence = (
+        f"Broker {event.node} moved its log of {tp} to another directory, and knows {known} as its latest; before the "
+        f"move it was leader epoch {latest.epoch}, which begins at {latest.offset}."
+    )
+    yield finding(EPOCH_ENDS_ANSWERED.name, tp, sentence, *sorted({latest.row, row}))
+
+
 EPOCH_ENDS_ANSWERED: Final = Property(
     name="epoch-ends-answered",
-    promise="A leader answers where a leader epoch ends as its log has it, and followers truncate by that.",
-    unit="terms of leaders, answers and truncations",
+    promise="Leaders answer where leader epochs end as their logs have it; followers truncate by it; moves keep it.",
+    unit="terms of leaders, answers, truncations and moves",
     unknown="No broker traced that it became leader.",
-    source="KIP-101, KIP-279, KAFKA-6361; UnifiedLog.endOffsetForEpoch.",
+    source="KIP-101, KIP-279, KAFKA-6361, KAFKA-15608; UnifiedLog.endOffsetForEpoch.",
     check=EpochEnds,
     decided_from=frozenset({EventSource.TRACES}),
     completed_by=frozenset({EventSource.CLIENTS}),

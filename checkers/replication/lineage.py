@@ -5,9 +5,10 @@ a leader knows its own epoch before it has written anything (KAFKA-7415). Epochs
 begins replaces those that it contradicts. What is known goes with the records: truncation takes the epochs that begin
 behind the cut, and a log that starts later lets the epoch in force begin there.
 
+A replica that moves to another log directory takes its epochs along, also those without records (KAFKA-15608).
+
 ``unknown_from`` is set where the events do not say what the log holds: a log that was there before, records that a
-killed broker appended and did not trace, a log that compaction has changed and that is opened again, and a log in
-another directory.
+killed broker appended and did not trace, and a log that compaction has changed and that is opened again or moves.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from nemesis.checkers.framework.event_list import Row
-from nemesis.history.events import Kind
+from nemesis.history.events import Event, Kind
 
 
 class EpochStart(NamedTuple):
@@ -55,6 +56,11 @@ class Lineage:
     def is_known(self) -> bool:
         return self.unknown_from is None
 
+    @property
+    def latest(self) -> EpochStart | None:
+        """The latest leader epoch; None if the log knows none."""
+        return self.starts[-1] if self.starts else None
+
     def end_of(self, epoch: int) -> EpochEnd:
         """Return the largest epoch that is at most this one, and where it ends.
 
@@ -88,10 +94,14 @@ class Lineage:
                 self._raise_start(start)
             case Kind.LOG_LOADED:
                 self._open(start, end)
-            case Kind.LOG_DIR_CHANGED:
+            case Kind.LOG_DIR_CHANGED if not self.survives_move(event):
                 self.end, self.unknown_from = end, 0
             case Kind.LOG_CLEANED:
                 self.is_cleaned = True
+
+    def survives_move(self, moved: Event) -> bool:
+        """Return whether all is known of the log after this move to another directory."""
+        return self.is_known and not self.is_cleaned and moved.log_end_offset == self.end
 
     def _append(self, first: EpochStart, end: int) -> None:
         if first.offset < self.end and self.start == self.end:

@@ -121,13 +121,15 @@ class SegmentsDeleted(PartitionView, frozen=True, kw_only=True):
 
 @declares(Kind.LOG_DIR_CHANGED)
 class LogDirChanged(PartitionView, frozen=True, kw_only=True):
-    """The log of a replica is from now on in another log directory."""
+    """A replica has another log directory now."""
 
     log_dir: Word
     log_start_offset: Records
     log_end_offset: Records
     high_watermark: Records
     producers_end: Records | None = None
+    leader_epoch: int | None = None
+    """The latest of the log; −1: none."""
 
 
 @declares(Kind.LOG_CLEANED)
@@ -208,6 +210,8 @@ class IsrChangeCommitted(PartitionView, frozen=True, kw_only=True):
     partition_epoch: int
     isr: list[int]
     maximal_isr: list[int]
+    offsets: list[Records] | None = None
+    """The members' known log ends; −1: unknown."""
 
 
 @declares(Kind.PRODUCE_ACKNOWLEDGED)

@@ -53,6 +53,7 @@ from nemesis.mutants.hw_before_truncation import MUTANT as HW_BEFORE_TRUNCATION
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
 from nemesis.mutants.hw_unbounded import MUTANT as HW_UNBOUNDED
 from nemesis.mutants.isr_change_not_remembered import MUTANT as ISR_CHANGE_NOT_REMEMBERED
+from nemesis.mutants.isr_committed_quietly import MUTANT as ISR_COMMITTED_QUIETLY
 from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
 from nemesis.mutants.isr_member_epoch_unchecked import MUTANT as ISR_MEMBER_EPOCH_UNCHECKED
 from nemesis.mutants.isr_written_unconditionally import MUTANT as ISR_WRITTEN_UNCONDITIONALLY
@@ -199,6 +200,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             MARKS_CHECKPOINTED_TOO_OFTEN,
             REPLICAS_ANSWERED_AS_ISR,
             ISR_CHANGE_NOT_REMEMBERED,
+            ISR_COMMITTED_QUIETLY,
             ANOTHER_REPLICA_MOVED,
             AGE_IN_OTHER_UNITS,
             NEWEST_BATCH_ANSWERED,

@@ -210,6 +210,7 @@ class LocalReplica:
         self.trace(
             Kind.LOG_DIR_CHANGED,
             log_dir=moved.log_dir,
+            leader_epoch=moved.epoch_at_end,
             log_start_offset=moved.log_start_offset,
             log_end_offset=moved.log_end_offset,
             high_watermark=moved.high_watermark,

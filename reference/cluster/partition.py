@@ -29,7 +29,7 @@ from nemesis.reference.cluster.partition_state import (
     PartitionState,
     PendingPartitionState,
 )
-from nemesis.reference.cluster.replica import Replica
+from nemesis.reference.cluster.replica import UNKNOWN_OFFSET, Replica
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_append_info import LogAppendInfo
@@ -361,6 +361,12 @@ class Partition(LocalReplica):
         replica = self.remote_replicas.get(broker)
         return UNKNOWN_BROKER_EPOCH if replica is None else replica.broker_epoch
 
+    def _known_end(self, broker: int) -> int:
+        if broker == self._local_id and self.log is not None:
+            return self.log.log_end_offset
+        replica = self.remote_replicas.get(broker)
+        return UNKNOWN_OFFSET if replica is None else replica.log_end_offset
+
     def _on_alter_partition(
         self, proposed: PendingPartitionState, error: ErrorCode, result: LeaderAndIsr | None
     ) -> None:
@@ -391,6 +397,7 @@ class Partition(LocalReplica):
             partition_epoch=self.partition_epoch,
             isr=sorted(self.state.isr),
             maximal_isr=sorted(self.state.maximal_isr),
+            offsets=[self._known_end(broker) for broker in sorted(self.state.isr)],
         )
         self.maybe_increment_leader_hw()  # the one who held it back may be out now (KAFKA-13091)
         self._on_progress(self.topic_partition)

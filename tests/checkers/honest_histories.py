@@ -41,6 +41,7 @@ NOT_IN_THE_MODEL = frozenset(
             "jobs-on-time",
             "segments-deleted-by-rule",
             "log-dir-moves-end",
+            "hw-follows-isr",
         ),
     }
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nemesis.checkers import CHECKERS
-from nemesis.checkers.breaks.epoch_ends import epoch_end, log_of_two_epochs
+from nemesis.checkers.breaks.epoch_ends import epoch_end, log_of_two_epochs, moved
 from nemesis.checkers.breaks.events import (
     TP,
     append,
@@ -185,3 +185,44 @@ def test_of_many_appends_few_are_kept_and_nothing_is_lost() -> None:
     for cuts in ([], [3], [20, 40], range(1, 58, 7)):
         result = judge(EpochEnds(), events, cuts)[NAME]
         assert (result.findings, result.numbers["answers"]) == ((), 2)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([LOG, moved(2, 1, 2)], id="the-same-latest-epoch"),
+        pytest.param([LOG, become_leader(2, 1, 3, 6), moved(3, 1, 3)], id="without-records"),
+        pytest.param([LOG, follows(2, 1, 3, 6), moved(3, 1, 2)], id="a-follower-has-no-record-yet"),
+        pytest.param([loaded(1, 1, 6), moved(2, 1, 7)], id="a-log-that-was-there-before"),
+        pytest.param([LOG, become_leader(2, 1, 3, 6), moved(3, 1, 2, end=5)], id="another-end"),
+        pytest.param(
+            [LOG, become_leader(2, 1, 3, 6), loaded(3, 1, 6), moved(4, 1, 2)], id="opened-again"
+        ),
+        pytest.param(
+            [LOG, broker(2, 1, "log-cleaned", offset=0, last_offset=2, **TP), moved(3, 1, 9)],
+            id="compacted",
+        ),
+    ],
+)
+def test_a_correct_move(events: list[Event]) -> None:
+    result = judged(*events)
+    assert (result.verdict, result.findings) == (
+        (Verdict.VALID, ()) if result.checked else (Verdict.UNKNOWN, ())
+    )
+
+
+def test_a_move_that_loses_or_invents_an_epoch() -> None:
+    leads = [*LOG, become_leader(2, 1, 3, 6)]
+    (sentence,) = sentences(leads, moved(3, 1, 2))
+    assert sentence == (
+        "Broker 1 moved its log of t-0 to another directory, and knows leader epoch 2 as its latest; before the move "
+        "it was leader epoch 3, which begins at 6."
+    )
+    assert "knows none as its latest" in sentences(leads, moved(3, 1, -1))[0]
+    assert len(sentences(leads, moved(3, 1, 4))) == 1
+
+
+def test_an_answer_after_a_move_is_judged() -> None:
+    leads = [*LOG, become_leader(2, 1, 3, 6), moved(3, 1, 3)]
+    assert sentences(leads, epoch_end(4, 1, 3, 3, 6)) == []
+    assert len(sentences(leads, epoch_end(4, 1, 3, -1, -1))) == 1

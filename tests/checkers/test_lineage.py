@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nemesis.checkers.breaks.events import append, become_leader, broker, loaded, truncate
-from nemesis.checkers.replication.lineage import NO_EPOCH, EpochEnd, Lineage
+from nemesis.checkers.replication.lineage import NO_EPOCH, EpochEnd, EpochStart, Lineage
 from nemesis.history.events import Event
 from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.log.log import Log, LogStartOffsetIncrementReason
@@ -139,8 +139,27 @@ def test_a_log_that_was_compacted_is_not_known_once_it_is_opened_again() -> None
     assert not lineage.is_known
 
 
-def test_a_log_in_another_directory_is_not_known() -> None:
+def test_a_log_in_another_directory_has_the_same_epochs() -> None:
     lineage = opened()
     lineage.take_in((1, append(1, 1, 3, 0, last=4)))
-    lineage.take_in((2, broker(2, 1, "log-dir-changed", log_end_offset=5, log_start_offset=0)))
-    assert not lineage.is_known
+    lineage.take_in((2, become_leader(2, 1, 4, 5)))
+    lineage.take_in((3, moved(3, 5)))
+    assert lineage.is_known
+    assert lineage.latest == EpochStart(4, 5, 2)
+    assert lineage.end_of(4) == EpochEnd(4, 5)
+
+
+def test_a_compacted_log_or_one_of_another_end_is_not_known_once_it_has_moved() -> None:
+    shorter = opened()
+    shorter.take_in((1, append(1, 1, 3, 0, last=4)))
+    shorter.take_in((2, moved(2, 4)))
+    assert not shorter.is_known
+    cleaned = opened()
+    cleaned.take_in((1, append(1, 1, 3, 0, last=4)))
+    cleaned.take_in((2, broker(2, 1, "log-cleaned", offset=0, last_offset=2)))
+    cleaned.take_in((3, moved(3, 5)))
+    assert not cleaned.is_known
+
+
+def moved(time: int, end: int) -> Event:
+    return broker(time, 1, "log-dir-changed", log_end_offset=end, log_start_offset=0)
