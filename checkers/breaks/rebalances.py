@@ -38,13 +38,13 @@ def syncing(time: int, taking: int, **columns: Any) -> list[Event]:
 
 SILENT: Final = [
     loaded(0, 1),
-    *request(1, "heartbeat", 1, 1, taking=0),
+    *request(1, "sync-group", 1, 1, taking=0),
     *request(600, "heartbeat", 1, 1, member="b", taking=0),
 ]
 """Member a falls silent, and the generation goes on."""
 RETURNED: Final = [
     loaded(0, 1),
-    *request(1, "heartbeat", 1, 1, taking=0),
+    *request(1, "sync-group", 1, 1, taking=0),
     *request(600, "heartbeat", 1, 1, taking=2),
 ]
 """Member a falls silent, and comes back as if its session had not ended."""

@@ -36,6 +36,12 @@ class Loads:
         index = bisect_right(times, request.ended)
         return index > 0 and times[index - 1] < known.began
 
+    def latest(self, node: int | None, time: int) -> int | None:
+        """Return when a broker last began to load groups, up to ``time`` (ns); None if it is not known to have."""
+        times = self._times.get(node, [])
+        index = bisect_right(times, time)
+        return times[index - 1] if index else None
+
     def between(self, node: int | None, start: int, stop: int) -> list[int]:
         """Return when a broker began to load groups after ``start`` and up to ``stop`` (ns)."""
         times = self._times.get(node, [])

@@ -10,8 +10,9 @@ over a static member is the member from then on (KIP-345). In detail, a refusal 
   commit of the group that was sent after the proof was acknowledged. Such a commit may also follow the refusal, if the
   broker has not loaded its groups in between: it coordinated the group in one leader epoch then;
 * no time-out can have passed. The broker of the proof accepted a heartbeat or a request for the assignment (the *sign
-  of life*). The refusal comes within a session time-out, and a rebalance time-out, of proof and sign; or of the time at
-  which another broker began to load its groups, if that was still in time;
+  of life*); it has not loaded its groups between the proof and a later heartbeat. The refusal comes within a session
+  time-out, and a rebalance time-out, of proof and sign; or of the time at which another broker began to load its
+  groups, if that was still in time;
 * nothing else can have ended the membership: no request to leave names the member or its instance id, and no other
   process has joined with its instance id, in doubt or refused, before or at the same time. A request that a coordinator
   has answered before the member asked to join, also with NOT_COORDINATOR, cannot: what it wrote stands in front of it
@@ -163,12 +164,7 @@ class Memberships:
         proof = max(proofs, key=lambda item: item.began, default=None)
         if proof is None:
             return None
-        signs = (
-            item
-            for item in accepted
-            if item.event.node == proof.event.node
-            and (item.event.f == SYNC or (item.event.f == HEARTBEAT and item.is_settled))
-        )
+        signs = (item for item in accepted if self._is_sign(item, proof))
         sign = max(signs, key=lambda item: item.began, default=None)
         if sign is None:
             return None
@@ -177,6 +173,18 @@ class Memberships:
         if known_by is None or refused.ended >= until or self._may_have_ended(refused):
             return None
         return Kept(proof, sign, known_by, until)
+
+    def _is_sign(self, item: Operation, proof: Operation) -> bool:
+        """Whether the broker of the proof had the member in its group when it accepted this, for certain.
+
+        A coordinator that loads accepts every heartbeat without a look at the group.
+        """
+        if item.event.node != proof.event.node:
+            return False
+        if item.event.f != HEARTBEAT:
+            return item.event.f == SYNC
+        is_before = item.ended < proof.began
+        return item.is_settled and (is_before or self._loads.none_between(proof, item))
 
     def _until(self, since: int, proof: Operation, refused: Operation) -> int:
         """Return until when no time-out can have ended a membership of which this was the last sign.

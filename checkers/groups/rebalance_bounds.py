@@ -109,12 +109,13 @@ def _outlived(
             start = _window_start(windows, beat)
             if start is None or beat.began <= max(ended, start + TIMER_MS * MS):
                 continue
-            if beat.event.member != last.event.member and loads.none_between(last, beat):
+            began = _session_began(group, loads, last, beat)
+            if beat.event.member != last.event.member and _has_passed(began, bounds, beat):
                 sentence = (
                     f"Generation {last.generation} of {beat.event.process} did not end after "
                     f"{last.event.process} fell silent,"
                 )
-                since = max(last.ended, start)
+                since = max(last.ended, began or 0, start)
                 yield Late(sentence, since, beat.ended, bounds.session, (last, beat))
                 break
 
@@ -137,12 +138,37 @@ def _returned(
         if start is None or request.event.f not in (COMMIT, HEARTBEAT, SYNC):
             continue
         over = max(before.ended + bounds.session * MS, start + TIMER_MS * MS)
-        is_same = before.event.node == request.event.node and loads.none_between(before, request)
-        if request.began > over and is_same:
+        if request.began <= over or before.event.node != request.event.node:
+            continue
+        began = _session_began(group, loads, before, request)
+        if _has_passed(began, bounds, request):
             process = request.event.process
             sentence = f"Broker {request.event.node} did not end the session of {process}, which was silent,"
-            since = max(before.ended, start)
+            since = max(before.ended, began or 0, start)
             yield Late(sentence, since, request.ended, bounds.session, (before, request))
+
+
+def _session_began(group: Group, loads: Loads, last: Operation, request: Operation) -> int | None:
+    """Return when the session of which ``last`` is the last sign had begun at the latest (ns).
+
+    None if that is not certain: the broker of both may have loaded its groups in between. A broker that loads answers
+    heartbeats, and begins all sessions when it has loaded: it has when it answers a request that it must look up.
+    """
+    load = loads.latest(last.event.node, last.began)
+    if load is None or not loads.none_between(last, request):
+        return None
+    looked_up = (
+        item.ended
+        for item in group.ok(COMMIT, SYNC, JOIN)
+        if item.event.node == last.event.node and item.began > load
+    )
+    loaded = min(looked_up, default=None)
+    return None if loaded is None else max(last.ended, loaded)
+
+
+def _has_passed(began: int | None, bounds: Bounds, request: Operation) -> bool:
+    """Whether a session that had begun by then was to end before a request."""
+    return began is not None and request.began > began + bounds.session * MS
 
 
 def _window_start(windows: list[tuple[int, int]], request: Operation) -> int | None:

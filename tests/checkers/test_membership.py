@@ -77,6 +77,15 @@ def test_a_heartbeat_at_another_broker_is_no_sign_for_the_broker_of_the_proof() 
     assert not is_convicted(member(1), beat, commit(210, 1, 1, 9), refused(300, 1))
 
 
+def test_a_heartbeat_that_a_loading_coordinator_accepted_is_no_sign() -> None:
+    """It accepts every heartbeat: here of a member that was out of generation 2 before the groups were loaded."""
+    committed = [*member(2), *commit(250, 1, 1, 9)]
+    beat, unknown = request(420, "heartbeat", 1, 1), refused(430, 1)
+    assert not is_convicted(loaded(1, 1), committed, loaded(418, 1), beat, unknown)
+    assert is_convicted(loaded(1, 1), committed, beat, unknown), "it has not loaded in between"
+    assert not is_convicted(committed, beat, unknown), "no trace shows that it has not"
+
+
 def test_a_member_that_has_committed_nothing_may_have_been_lost_with_its_coordinator() -> None:
     first = [*joined(1, 1, 1), *request(3, "sync-group", 1, 1), *request(5, "heartbeat", 1, 1)]
     assert not is_convicted(first, refused(10, 1))

@@ -98,6 +98,15 @@ def test_sessions_begin_again_when_groups_are_loaded() -> None:
     assert not judged(SILENT[1:]).findings
 
 
+def test_a_session_begins_when_the_groups_are_loaded_at_the_latest() -> None:
+    """A broker that loads accepts heartbeats; only another answer shows that it has loaded."""
+    beats = request(1, "heartbeat", 1, 1, taking=0), request(600, "heartbeat", 1, 1, taking=2)
+    assert not judged(loaded(0, 1), *beats).findings
+    for looked_up, is_late in ((50, True), (150, False)):
+        other = request(looked_up, "sync-group", 1, 1, member="b", taking=0)
+        assert bool(judged(loaded(0, 1), *beats, other).findings) is is_late
+
+
 def test_a_request_in_doubt_may_have_been_a_sign_of_life() -> None:
     unknown = request(2, "heartbeat", 1, 1, **UNANSWERED)
     assert not judged(SILENT, unknown).findings
