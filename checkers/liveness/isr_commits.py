@@ -171,6 +171,7 @@ class IsrCommits(Fold[Summary]):
         for key, traced in sorted(summary.replicas.items(), key=lambda item: str(item[0])):
             if settings is None or key[0] in summary.special:
                 continue
+            checked += sum(event.kind == Kind.BECOME_LEADER for _, event in traced.rows)
             replicas = Replicas(traced.rows, log_ends.thinned(traced.ends))
             for commit, following in _decided(replicas, settings):
                 checked += 1
@@ -350,8 +351,8 @@ def _left_behind(key: TopicKey, commit: Commit, following: Row) -> Iterator[Find
 HW_FOLLOWS_ISR: Final = Property(
     name="hw-follows-isr",
     promise="When an ISR is committed, the leader commits at once what all its members have.",
-    unit="committed ISRs",
-    unknown="No ISR was committed while the replicas outside of it lagged, or the harness did not record the lag time.",
+    unit="terms of leaders and committed ISRs",
+    unknown="No broker began to lead, or the harness did not record the lag time.",
     source="Partition.maybeIncrementLeaderHW, handleAlterPartitionUpdate; KIP-497, KAFKA-13091.",
     check=IsrCommits,
     decided_from=frozenset({EventSource.TRACES, EventSource.METADATA_LOG, EventSource.HARNESS}),
