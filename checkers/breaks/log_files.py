@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from nemesis.checkers.breaks.events import TP, harness, history
+from nemesis.checkers.breaks.events import TP, broker, harness, history
 from nemesis.history.events import Event
 from nemesis.history.vocabulary.harness import SEGMENT_BYTES
 
@@ -65,6 +65,12 @@ def limit(size: int) -> Event:
     return harness(0, "broker-property", setting=SEGMENT_BYTES, count=size)
 
 
+def raised(start: int, node: int = 1) -> Event:
+    """Return the trace that a broker has raised the start of t-0."""
+    about: dict[str, Any] = {"log_end_offset": 4, "high_watermark": 4, "reason": "segment-deletion"}
+    return broker(9, node, "log-start-offset", log_start_offset=start, **TP, **about)
+
+
 LOG_FILES_AGREE: Final = (
     history(stored(0, 2), entry(0, position=SIZE)),
     history(stored(0, 2), entry(1, position=SIZE + 1)),
@@ -76,6 +82,7 @@ LOG_FILES_AGREE: Final = (
     history(stored(0), snapshot(3, last=1)),
     history(stored(0), snapshot(3, last=2, sequence=1)),
     history(stored(0), beside("stored-snapshot", offset=3)),
+    history(raised(2), stored(2, 3)),
     history(stored(0, recovery_point=5)),
     history(stored(0, cleaner_offset=5)),
 )

@@ -8,7 +8,9 @@
   (c) the epoch of each batch is the one that ``leader-epoch-checkpoint`` gives to its offsets;
   (d) a snapshot of producers has the last batch of each producer below the snapshot's offset;
   (e) below the checkpoint of the cleaner no two records have one key;
-  (f) what a log was synced and compacted up to, by the checkpoints, is not behind its end.
+  (f) what a log was synced and compacted up to, by the checkpoints, is not behind its end;
+  (g) when a broker has raised the start of a log, and deleted the segments before it, no epoch in
+  ``leader-epoch-checkpoint`` begins before the first segment that is left.
   Smallest break: batches of 10 bytes at offsets 0 and 1, and an index with offset 0 at position 10.
 * **segments-roll**: a segment is never larger than ``segment.bytes``, and two segments that follow each other would
   not have fitted into one; the last one does not count, nor one that may have been cut.
@@ -19,6 +21,9 @@ up a time from the offset of the largest entry below it. A batch that the entry 
 written when a segment is rolled, so those of the last segment may be old.
 Why (e) holds after every cleaning: the cleaner takes in all keys between the last checkpoint and the next one, and
 removes what they supersede from all that is below. A log that is cut has its checkpoint cut first.
+Why (g) is the promise: when the start moves, the epoch in force there begins there, and the ones before it are removed.
+A leader that keeps them answers that an epoch ends where it has no log, and a follower cuts its log there. The epochs
+are written before segments are deleted.
 Why segments-roll holds for followers: they append what a leader answers, of one of its segments, in one piece. The
 piece for which a segment is begun can be cut later, and only a part of it is left: after a change of the leader epoch,
 or where a disk has lost what was not synced.
@@ -30,9 +35,11 @@ lacks batches that snapshots name; segments are smaller after compaction, and wh
 hour or more. A broker that reported a failed log directory could not write checkpoints any more. (d) does not ask for
 producers where a wall clock was moved, because old ones are forgotten.
 
-Limits: of segments-roll, two segments are not compared if they and the next batch are of several leader epochs, or on
-a broker whose disk failed or lost writes. Topics with settings of their own about segments are left out, as are those
-of which the settings cannot be read. How many entries an index has is not judged.
+Limits: (g) is judged where the broker traced the new start. Apache Kafka does not, and since 3.8 it writes the epochs
+after it deletes segments: a kill in between leaves them. Of segments-roll, two segments are not compared if they and
+the next batch are of several leader epochs, or on a broker whose disk failed or lost writes. Topics with settings of
+their own about segments are left out, as are those of which the settings cannot be read. How many entries an index has
+is not judged.
 Source: LogSegment, OffsetIndex, TimeIndex, LeaderEpochFileCache, ProducerStateManager, LogCleaner, LocalLog.roll.
 """
 
@@ -117,6 +124,7 @@ class LogFiles(Grouped[Report]):
             Kind.BROKER_PROPERTY,
             Kind.ZNODE,
             Kind.LOG_DIR_FAILED,
+            Kind.LOG_START_OFFSET,
             Kind.FAULT_INVOKE,
         }
     )
@@ -146,12 +154,14 @@ class LogFiles(Grouped[Report]):
         if topic is None:
             return report
         tp = tp_name(topic, partition)
+        raised = _raised_starts(segment.only({Kind.LOG_START_OFFSET}))
         for replica in replicas(segment):
             report.logs += 1
             report.findings += _misplaced(tp, replica)
             report.findings += _offset_entries(tp, replica)
             report.findings += _time_entries(tp, replica)
             report.findings += _epochs(tp, replica)
+            report.findings += _epochs_before_start(tp, replica, raised.get(replica.node))
             report.findings += _superseded(tp, replica)
             report.findings += _wrong_producers(tp, replica)
             report.forgotten += _forgotten_producers(tp, replica)
@@ -296,6 +306,37 @@ def _epochs(tp: str, replica: Replica) -> Iterator[Finding]:
         )
         row = epochs[known - 1].row if known else None
         yield finding(LOG_FILES_AGREE.name, tp, sentence, int(batches.row[index]), row)
+
+
+def _raised_starts(moves: Segment) -> dict[int, tuple[int, int]]:
+    """Return for each broker the highest start of the log that it traced, and the row that proves it."""
+    highest: dict[int, tuple[int, int]] = {}
+    for row, event in moves.events("node", "log_start_offset"):
+        move = (event.log_start_offset or 0, row)
+        node = event.node or 0
+        highest[node] = max(highest.get(node, move), move)
+    return highest
+
+
+def _epochs_before_start(
+    tp: str, replica: Replica, raised: tuple[int, int] | None
+) -> Iterator[Finding]:
+    """Of the earliest epoch that begins before the first segment, if the broker has raised the start up to there.
+
+    The first segment counts, not the start: a broker that is killed may have traced a start and not yet acted on it.
+    """
+    first = min(replica.segments, default=0)
+    if raised is None or raised[0] < first:
+        return
+    for epoch in replica.epochs:
+        if epoch.offset < first:
+            sentence = (
+                f"In the files of broker {replica.node} the first segment of {tp} is the one from offset {first} on, "
+                f"but by its checkpoint of epochs leader epoch {epoch.leader_epoch} begins at {epoch.offset}."
+            )
+            rows = (replica.segments[first][1], epoch.row)
+            yield finding(LOG_FILES_AGREE.name, tp, sentence, raised[1], *rows)
+            return
 
 
 def _superseded(tp: str, replica: Replica) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from nemesis.checkers.breaks.log_files import (
     beside,
     entry,
     limit,
+    raised,
     snapshot,
     stored,
     stored_batch,
@@ -68,6 +69,31 @@ def test_epochs_are_those_of_the_batches() -> None:
     assert not agrees(log)
     assert not agrees(log, [beside("stored-epoch", leader_epoch=2, offset=0)])
     assert agrees(log, begun), "the log may have been set to start at 2"
+
+
+def epoch(number: int, offset: int) -> Event:
+    return beside("stored-epoch", leader_epoch=number, offset=offset)
+
+
+def test_no_epoch_begins_before_the_first_segment() -> None:
+    log = [event for event in stored(2, 3) if event.kind != "stored-epoch"]
+    assert agrees(raised(2), log, epoch(3, 2))
+    assert agrees(raised(3), log, epoch(3, 3)), "the segment is deleted later"
+    assert agrees(raised(3), log, epoch(3, 2)), (
+        "killed after the trace, before the epochs are written"
+    )
+    for kept in ([epoch(3, 1)], [epoch(2, 0), epoch(3, 2)]):
+        assert not agrees(raised(2), log, kept)
+        assert not agrees(raised(1), raised(3), log, kept)
+        assert agrees(log, kept), "the broker has not traced the start"
+        assert agrees(raised(1), log, kept), "not as far"
+        assert agrees(raised(2, node=2), log, kept), "another broker has"
+    result = only(LogFiles(), history(raised(2), log, epoch(2, 0), epoch(3, 2)), "log-files-agree")
+    (finding,) = result.findings
+    assert finding.sentence == (
+        "In the files of broker 1 the first segment of t-0 is the one from offset 2 on, but by its checkpoint of "
+        "epochs leader epoch 2 begins at 0."
+    )
 
 
 def test_a_snapshot_of_a_compacted_log_names_batches_that_are_gone() -> None:
