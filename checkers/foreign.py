@@ -78,7 +78,12 @@ MODELLED: Final = frozenset(
 )
 """Workloads of which a consistency model says what transactions have to keep."""
 
-
+KEYED: Final = frozenset(
+    workload
+    for workload, checks in FOREIGN.items()
+    if any(issubclass(check, RwRegister) for check in checks)
+)
+"""Workloads of which options about keys say what orders of versions are possible."""
 HAS_INITIAL: Final = frozenset(
     workload
     for workload, checks in FOREIGN.items()
@@ -128,13 +133,15 @@ def select_foreign(
     has_real_time: bool = True,
     initial: int | None = None,
     anomalies: Sequence[str] = (),
+    key_options: Sequence[str] = (),
 ) -> list[Check]:
     """Return the checks that decide these properties (``None``: all) of this workload, each once.
 
     A check that decides several properties returns results for all of them. Transactions are held against the
     consistency model of this name (``None``: strict-serializable, as in Elle), without real time if the history does
     not state it. ``initial`` is the number of the initial value of registers (``None``: not stated). ``anomalies``
-    are those that are forbidden in place of a model. Raises KeyError for an unknown name.
+    are those that are forbidden in place of a model. ``key_options`` state what each key keeps. Raises KeyError for an
+    unknown name.
     """
     allowed = foreign_properties(workload)
     wanted = set(allowed if names is None else names)
@@ -145,15 +152,22 @@ def select_foreign(
     model = model_of(anomalies) if anomalies else model
     model = model if has_real_time else without_real_time(model)
     return [
-        _made(check, model, initial, has_real_time=has_real_time)
+        _made(check, model, initial, key_options, has_real_time=has_real_time)
         for check in FOREIGN[workload]
         if wanted & set(property_names(check))
     ]
 
 
-def _made(check: type[Check], model: Model, initial: int | None, *, has_real_time: bool) -> Check:
+def _made(
+    check: type[Check],
+    model: Model,
+    initial: int | None,
+    key_options: Sequence[str],
+    *,
+    has_real_time: bool,
+) -> Check:
     if issubclass(check, RwRegister):
-        return check(model, initial, has_real_time=has_real_time)
+        return check(model, initial, has_real_time=has_real_time, key_options=key_options)
     if issubclass(check, Transactional | LogTransactions):
         return check(model)
     if issubclass(check, LinearizableRegister):

@@ -10,6 +10,7 @@
 * ``internal``       contradictions inside one transaction
 * ``initial``        reads of an initial value that is not nil
 * ``edges``, ``list_edges``, ``register_edges``, ``process_order``  dependencies
+* ``key_options``, ``key_orders``, ``key_reasons``  what options state of each key
 * ``candidate_components``       where cycles can be at all
 * ``states``, ``components``, ``search``, ``paths``       which cycles there are, the shortest ones
 * ``orders``        registers: does any order of their versions keep the model

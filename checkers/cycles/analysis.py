@@ -6,6 +6,7 @@ An anomaly is data here: its name, transactions, what shows it. ``explain`` tell
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,8 @@ from nemesis.checkers.cycles.internal import (
     contradicting_registers,
     lists_of_the_future,
 )
+from nemesis.checkers.cycles.key_options import WFR
+from nemesis.checkers.cycles.key_orders import KeyOrders, key_orders
 from nemesis.checkers.cycles.list_edges import list_edges
 from nemesis.checkers.cycles.lookup import NOTHING
 from nemesis.checkers.cycles.models import ANOMALIES, Level, Model
@@ -72,6 +75,8 @@ class Analysis:
     cycles: dict[str, list[Cycle]] = field(default_factory=lambda: defaultdict(list))
     cycle_exists: CycleExists | None = None
     """That every order of versions has a cycle which the model forbids, or may have one."""
+    key_orders: KeyOrders = field(default_factory=KeyOrders)
+    """Orders of versions that the options about keys imply."""
     reads: int = 0
     """How many reads are known."""
     initial: int = NIL
@@ -112,9 +117,17 @@ def analyse_lists(rows: Rows, model: Model) -> Analysis:
 
 
 def analyse_registers(
-    rows: Rows, model: Model, initial: int | None = NIL, *, has_real_time: bool = True
+    rows: Rows,
+    model: Model,
+    initial: int | None = NIL,
+    *,
+    has_real_time: bool = True,
+    key_options: Collection[str] = (),
 ) -> Analysis:
-    """Analyse transactions that read registers and write them; ``initial`` is None if it is not stated."""
+    """Analyse transactions that read registers and write them; ``initial`` is None if it is not stated.
+
+    ``key_options``: what else is known of the orders of versions (``key_orders``).
+    """
     analysis = _gathered(rows, initial, has_real_time=has_real_time)
     txns, micro, writes, last_read = (
         analysis.txns,
@@ -128,7 +141,7 @@ def analyse_registers(
     version, versions = register_versions(micro, writes, last_read)
     updates = Updates.of(micro, writes, analysis.own, version, versions)
     analysis.lost = updates.lost()
-    follow = model.level > Level.G0
+    follow = model.level > Level.G0 or WFR in key_options
     edges = register_edges(
         txns,
         micro,
@@ -140,11 +153,26 @@ def analyse_registers(
         read_index,
         writes_follow_reads=follow,
     )
+    implied = analysis.key_orders = key_orders(
+        txns,
+        micro,
+        writes,
+        analysis.own,
+        version,
+        read_index,
+        key_options,
+        has_real_time=has_real_time,
+    )
+    edges = Edges.joined([edges, implied.edges(micro, writes, version, analysis.own)])
     _search(analysis, read_index, edges)
-    if not is_broken(analysis, model):
-        analysis.cycle_exists = of_registers(
-            Problem.of(txns, micro, writes, last_read, read_index, model.level, model.session_order)
+    if implied.contradicted is not None:
+        analysis.cycle_exists = CycleExists(contradicted=implied.contradicted)
+    elif not is_broken(analysis, model):
+        problem = Problem.of(
+            txns, micro, writes, last_read, read_index, model.level, model.session_order
         )
+        ordered = (writes.txn[implied.before], writes.txn[implied.after])
+        analysis.cycle_exists = of_registers(problem.with_ordered(*ordered))
     return analysis
 
 

@@ -7,7 +7,7 @@ as in Elle. An anomaly that it allows is reported, and ``valid``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -106,11 +106,13 @@ class RwRegister(Transactional):
         initial: int | None = NIL,
         *,
         has_real_time: bool = True,
+        key_options: Collection[str] = (),
     ) -> None:
-        """``initial``: the value before any write; None if it is not stated."""
+        """``initial``: the value before any write; None if it is not stated. ``key_options``: see ``key_orders``."""
         super().__init__(model)
         self.initial = initial
         self.has_real_time = has_real_time
+        self.key_options = frozenset(key_options)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -120,7 +122,13 @@ class RwRegister(Transactional):
     def _analyse(self, rows: Rows) -> Analysis:
         from nemesis.checkers.cycles.analysis import analyse_registers
 
-        return analyse_registers(rows, self.model, self.initial, has_real_time=self.has_real_time)
+        return analyse_registers(
+            rows,
+            self.model,
+            self.initial,
+            has_real_time=self.has_real_time,
+            key_options=self.key_options,
+        )
 
 
 _SOURCE: Final = 'Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle" (VLDB 2020), whose names these are.'

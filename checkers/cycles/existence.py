@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nemesis.checkers.cycles.key_reasons import contradicted_finding
 from nemesis.checkers.cycles.models import CYCLE_EXISTS, Model
 from nemesis.checkers.cycles.orders.contradiction import Contradiction
 from nemesis.checkers.cycles.orders.contradiction import Reason as Hop
@@ -17,6 +18,8 @@ def existence_finding(words: Words, exists: CycleExists, model: Model) -> Findin
     if exists.bound:
         sentence = f"It is not decided whether an order of the versions keeps {model.name}: {exists.bound}."
         return finding(CYCLE_EXISTS, "the history", sentence, verdict=Verdict.UNKNOWN)
+    if exists.contradicted is not None:
+        return contradicted_finding(words, exists.contradicted)
     if exists.contradiction is not None:
         return _of_registers(words, exists.contradiction, model)
     txns = [step.source for step in exists.steps]
@@ -77,6 +80,8 @@ def _hop(words: Words, hop: Hop) -> str:
 
 def _because(words: Words, hop: Hop, a: str, b: str) -> str:
     if hop.read < 0:
+        if hop.is_known:
+            return f"--{words.analysis.key_orders.option} states the order of what they wrote"
         if hop.before >= 0:
             return f"it wrote {_key(words, hop.key)} first"
         return f"{a} had ended before {b} began"

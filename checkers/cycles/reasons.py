@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nemesis.checkers.cycles.edges import PROCESS, REALTIME, WR, WW
+from nemesis.checkers.cycles.key_reasons import order_reason
 from nemesis.checkers.cycles.search import Step
 from nemesis.checkers.cycles.transaction_names import SHOWN, Words
 from nemesis.checkers.cycles.transactions import WRITE
@@ -37,9 +38,29 @@ class Reasons:
             return self._overwrites(step, a, b) if step.kind == WW else self._misses(step, b)
         if step.kind == WW:
             base = self._base(step.via)
+            if not self._is_of(int(analysis.last_read[base]), step.source):
+                return self._ordered(step, a, b)
             return f"{words.read(base)}, which {a} wrote, and then wrote {words.value(step.via)}"
         written = self._writes_to(step.target, int(analysis.micro.key[step.via]))[-1]
-        return f"{words.read(step.via)}, and {b} replaced it by {words.value(written)}"
+        sentence = f"{words.read(step.via)}, and {b} replaced it by {words.value(written)}"
+        read = int(analysis.last_read[step.via])
+        is_known = read < 0 or analysis.last_read[self._base(written)] == read
+        reason = "" if is_known else order_reason(words, read, step.target)
+        return f"{sentence} ({reason})" if reason else sentence
+
+    def _is_of(self, write: int, txn: int) -> bool:
+        """Whether a write, if it is any, is of this transaction."""
+        return write >= 0 and int(self._analysis.writes.txn[write]) == txn
+
+    def _ordered(self, step: Step, a: str, b: str) -> str:
+        """Two writes of a register that an option about keys orders."""
+        analysis, words = self._analysis, self._words
+        key = int(analysis.micro.key[step.via])
+        first = self._writes_to(step.source, key)[-1]
+        reason = order_reason(
+            words, int(np.searchsorted(analysis.writes.micro, first)), step.target
+        )
+        return f"{a} wrote {words.value(first)} to {words.key(first)}, and {b} {words.value(step.via)} later ({reason})"
 
     def _base(self, micro: int) -> int:
         """The first micro-operation of the same transaction on the same key."""

@@ -35,6 +35,8 @@ def say_outcome(
         model = f"freedom from {', '.join(anomalies)}"
     if model and not about.get("has_real_time", True):
         model += " without real time"
+    if model and about.get("key_options"):
+        model += f" with {', '.join(about['key_options'])}"
     notes = about.get("notes", [])
     if as_json:
         counted, permitted = apart(outcome)

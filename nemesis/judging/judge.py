@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -61,6 +61,7 @@ def judge(
     consistency_model: str | None = None,
     anomalies: Sequence[str] | None = None,
     initial: str | None = None,
+    key_options: Mapping[str, bool | None] | None = None,
     engine: Engine = "spark",
     spark_master: str | None = None,
     known: Allowed = Allowed.DOCUMENTED,
@@ -70,6 +71,7 @@ def judge(
     Where raw files are gone, what was made of them is checked. ``checkers`` names the properties (``None``: all),
     ``consistency_model`` what transactions have to keep and ``initial`` what registers have before any write, as EDN
     (``None``: as when they were last checked), ``anomalies`` what counts in place of a model (``None``: likewise),
+    ``key_options`` whether options about keys hold (likewise),
     ``known`` which known behaviour of Kafka does not count in the verdict.
     Blocks. Raises ``HistoryError`` when the run cannot be used and OSError when it cannot be written.
     """
@@ -89,6 +91,11 @@ def judge(
         info.foreign.pop("consistency_model", None)
     if initial is not None:
         info.foreign = {**info.foreign, "initial": initial}
+    chosen = {name: value for name, value in (key_options or {}).items() if value is not None}
+    if chosen:
+        kept = [name for name in info.foreign.get("key_options", ()) if name not in chosen]
+        kept += [name for name, value in chosen.items() if value]
+        info.foreign = {**info.foreign, "key_options": kept}
     checked = partial(
         check, run.history, engine=engine, spark_master=spark_master, observed=info.observes
     )
@@ -100,7 +107,7 @@ def judge(
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
     # Under another model or initial value the earlier results are of other promises.
-    is_same = consistency_model is None and anomalies is None and initial is None
+    is_same = consistency_model is None and anomalies is None and initial is None and not chosen
     is_partial = checkers is not None and is_same and run.results_file.exists()
     notes = [
         *info.foreign.get("notes", ()),
@@ -167,6 +174,7 @@ def _outcome_of_foreign(
         has_real_time=info.foreign.get("has_real_time", True),
         initial=foreign.number_of_initial(run, info.foreign.get("initial")),
         anomalies=anomalies,
+        key_options=info.foreign.get("key_options", ()),
     )
     wanted: Collection[str] = foreign_properties(workload)
     if anomalies:

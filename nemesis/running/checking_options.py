@@ -1,5 +1,5 @@
 """How a run is to be checked: the options ``--checkers``, ``--consistency-model``, ``--anomalies``, ``--initial``,
-``--engine`` and ``--spark-master``.
+those about keys, ``--engine`` and ``--spark-master``.
 
 ``nemesis run`` reads them before anything starts, ``nemesis check`` before it opens a run. Every function raises
 ``UsageError`` for a value that is not allowed.
@@ -8,13 +8,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from nemesis.checkers import CHECKERS, foreign_properties
 from nemesis.checkers.cycles import MODELS
 from nemesis.checkers.cycles.asked_anomalies import ASKED
-from nemesis.checkers.foreign import HAS_INITIAL, MODELLED, TRANSACTIONAL, asked_properties
+from nemesis.checkers.foreign import (
+    HAS_INITIAL,
+    KEYED,
+    MODELLED,
+    TRANSACTIONAL,
+    asked_properties,
+)
 from nemesis.checkers.framework.engine import Engine
 from nemesis.history.foreign.edn import EdnError, loads
 from nemesis.support.choices import one_of
@@ -92,6 +98,13 @@ def require_initial(text: str | None, workload: str | None) -> None:
         ) from None
     if workload == COUNTER and (type(value) is not int or value < 0):
         raise UsageError(f"--initial is {text!r}: a counter begins with a whole number from 0 on")
+
+
+def require_keyed(options: Mapping[str, bool | None], workload: str | None) -> None:
+    """Raise ``UsageError`` when an option about keys is given, and the workload has no such keys."""
+    for option, value in options.items():
+        if value is not None and workload not in KEYED:
+            raise _inapplicable(f"--{option}" if value else f"--no-{option}", KEYED, workload)
 
 
 def _inapplicable(option: str, workloads: Collection[str], workload: str | None) -> UsageError:

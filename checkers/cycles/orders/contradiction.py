@@ -47,6 +47,8 @@ class Reason:
     """The key of an order that is assumed."""
     before: int = -1
     """Whose write of the key is assumed to come first, −1 if nothing is assumed."""
+    is_known: bool = False
+    """Whether an option states the order of the versions that both wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,9 @@ def _reason(choices: Choices, hop: Hop, literal: Literal | None) -> Reason:
     problem = choices.problem
     source, target = int(problem.txn[hop.source]), int(problem.txn[hop.target])
     if literal is None:
-        return Reason(source, target, read=_certain_read(problem, hop))
+        read = _certain_read(problem, hop)
+        known = (problem.before == hop.source) & (problem.after == hop.target)
+        return Reason(source, target, read=read, is_known=read < 0 and bool(known.any()))
     choice, side = literal
     entry = int(choices.first[choice] if side == FIRST else choices.second[choice])
     writer, key = int(problem.writer[entry]), int(problem.write_key[entry])

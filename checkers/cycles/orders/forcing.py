@@ -50,6 +50,7 @@ class Choices:
         known = problem.read_from != NIL
         add(plain, problem.read_from[known], problem.reader[known])
         visible = plain.copy()
+        add(plain, problem.before, problem.after)
         _add_nil(problem, rw)
         readers = _readers(problem)
         first, second = _pairs(problem, readers)

@@ -20,6 +20,8 @@ forbidden under every model of the table. So the history keeps the model exactly
 cycle. Where neither version has a reader the choice matters only under the two snapshot isolations: under the others a
 topological order of the rest decides it without a new rw.
 
+Options about keys (``key_orders``) decide some choices beforehand.
+
 **What takes part.** A transaction of which no end is known takes part if a write of it was read, as then it committed;
 else it may have had no effect. A failed one does not. Of a read by the transaction's own write, of a value that
 was not written or that a failed one wrote, nothing follows here: other anomalies report it. Keys whose values do not
@@ -29,7 +31,7 @@ Other anomalies convict what the omissions hide, except for ambiguous keys, whic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -66,6 +68,10 @@ class Problem:
     """Of each (transaction, key) that it wrote, sorted by writer."""
     write_key: Numbers
     keys: int
+    before: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """Writers of a key of which the first is known to come before ..."""
+    after: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """... the second."""
 
     def __len__(self) -> int:
         return len(self.txn)
@@ -109,6 +115,11 @@ class Problem:
             keys=len(micro.keys),
         )
 
+    def with_ordered(self, before: Numbers, after: Numbers) -> Problem:
+        """The problem in which these writers of a key, numbered as in the analysis, have a known order."""
+        number = np.searchsorted(self.txn, np.stack([before, after]))
+        return replace(self, before=number[0], after=number[1])
+
     def among(self, kept: Numbers) -> Problem:
         """The problem of these transactions, sorted: reads of versions that others wrote are left out."""
         number = np.full(len(self) + 1, -2, dtype=np.int64)
@@ -116,6 +127,7 @@ class Problem:
         number[-1] = NIL  # so that NIL stays what it is
         reads = (number[self.reader] >= 0) & (number[self.read_from] >= NIL)
         written = number[self.writer] >= 0
+        ordered = (number[self.before] >= 0) & (number[self.after] >= 0)
         return Problem(
             txn=self.txn[kept],
             level=self.level,
@@ -130,6 +142,8 @@ class Problem:
             writer=number[self.writer[written]],
             write_key=self.write_key[written],
             keys=self.keys,
+            before=number[self.before[ordered]],
+            after=number[self.after[ordered]],
         )
 
     @property

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from nemesis.checkers.cycles.edges import PROCESS, REALTIME, RW, WR, WW, Edges
+from nemesis.checkers.cycles.key_orders import Contradicted
 from nemesis.checkers.cycles.models import Level, Model
 from nemesis.checkers.cycles.orders.bits import Bits, add, empty, session_order
 from nemesis.checkers.cycles.orders.contradiction import Contradiction, contradiction
@@ -38,6 +39,8 @@ class CycleExists:
     """Of registers."""
     steps: tuple[Step, ...] = ()
     """Of lists: the cycle."""
+    contradicted: Contradicted | None = None
+    """Of a key: no version order keeps what an option states."""
     bound: str = ""
     """Which bound ended the search; empty: a cycle exists."""
 

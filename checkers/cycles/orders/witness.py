@@ -9,8 +9,9 @@ Transactions are put one after the other. The next one is the first in the candi
 The last condition is necessary in every serial order, as a version never comes back. So is that what it writes may
 still be read: no reader of it also read a version that has been replaced.
 
-If all are put, their order is serial and gives each read what it returned. If it also keeps the order of sessions,
-which is looked at afterwards, the history keeps every model of the lattice with that order of sessions or a weaker one.
+If all are put, their order is serial and gives each read what it returned. If it also keeps the order of sessions
+and the known order of writers, which are looked at afterwards, the history keeps every model of the lattice with that
+order of sessions or a weaker one.
 
 Where no transaction may come now, the last one that wrote is taken back, and a later one put instead: a wrong choice
 shows soon, because real time leaves few transactions to choose from. Who only read is not to blame, as the state
@@ -41,6 +42,8 @@ def has_serial_order(problem: Problem) -> bool:
     position = _positions(problem)
     if not len(position):
         return not len(problem)
+    if (position[problem.before] > position[problem.after]).any():
+        return False
     everyone = np.zeros(len(problem), dtype=np.int64)
     began, ended = problem.began, problem.ended
     if problem.session_order is SessionOrder.NONE:

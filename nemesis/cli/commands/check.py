@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from nemesis.checkers.cycles.key_options import LINEARIZABLE, SEQUENTIAL, WFR
 from nemesis.cli.options import Checkers, Json, Known, Master, RunLocation, Store, Verbose
 from nemesis.cli.outcome import note_kept_results, say_outcome
 from nemesis.history.errors import HistoryError
@@ -22,6 +23,7 @@ from nemesis.running.checking_options import (
     default_engine,
     engine_of,
     require_initial,
+    require_keyed,
     require_model,
     spark_master_of,
 )
@@ -56,6 +58,27 @@ def check(
             "--initial", metavar="VALUE", help="What registers have before any write (nil)."
         ),
     ] = None,
+    sequential_keys: Annotated[
+        bool | None,
+        typer.Option(
+            "--sequential-keys/--no-sequential-keys",
+            help="Each key of rw-register is sequentially consistent by itself.",
+        ),
+    ] = None,
+    linearizable_keys: Annotated[
+        bool | None,
+        typer.Option(
+            "--linearizable-keys/--no-linearizable-keys",
+            help="Each key of rw-register is linearizable by itself.",
+        ),
+    ] = None,
+    wfr_keys: Annotated[
+        bool | None,
+        typer.Option(
+            "--wfr-keys/--no-wfr-keys",
+            help="In transactions of rw-register, writes follow reads of their key.",
+        ),
+    ] = None,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -84,6 +107,8 @@ def check(
     names = checker_names(checkers, known_workload)
     require_model(consistency_model, known_workload)
     require_initial(initial, known_workload)
+    key_options = {SEQUENTIAL: sequential_keys, LINEARIZABLE: linearizable_keys, WFR: wfr_keys}
+    require_keyed(key_options, known_workload)
     others = {"--checkers": checkers, "--consistency-model": consistency_model}
     asked = anomaly_names(
         anomalies,
@@ -100,6 +125,7 @@ def check(
         consistency_model=consistency_model,
         anomalies=asked,
         initial=initial,
+        key_options=key_options,
         engine=chosen,
         spark_master=spark_master,
         known=allowed,

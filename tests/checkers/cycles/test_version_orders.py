@@ -16,37 +16,10 @@ from nemesis.checkers.cycles.orders.forcing import Choices
 from nemesis.checkers.cycles.orders.problem import NIL, Problem
 from nemesis.checkers.cycles.orders.search import Answer, decide, search_among
 from nemesis.checkers.cycles.orders.witness import has_serial_order
-from nemesis.checkers.cycles.transaction_rows import FAIL, INFO, INVOKE, OK, Rows
+from nemesis.checkers.cycles.transaction_rows import Rows
 from tests.checkers.cycles.brute_force import Txn, serializable
 from tests.checkers.cycles.random_histories import tiny
-from tests.checkers.cycles.version_orders import LEVELS, Registers
-
-KINDS = {"ok": OK, "fail": FAIL, "info": INFO}
-SESSIONS = {"": "", "strong-session-": "process", "strong-": "realtime"}
-FROM = {"G1a": 0, "G1b": 0, "future": 0, "internal": 1}
-"""By anomaly without a cycle, from which of ``LEVELS`` on it is forbidden."""
-
-
-def rows_of(txns: list[Txn]) -> Rows:
-    """The rows of transactions, by time."""
-    listed = []
-    for t in txns:
-        asked = [number for m in t.micro for number in m.flat(known=False)]
-        known = [number for m in t.micro for number in m.flat(known=t.kind == "ok")]
-        listed.append((t.began, INVOKE, t, asked))
-        listed.append((t.ended, KINDS[t.kind], t, known))
-    listed.sort(key=lambda row: row[0])
-    processes = sorted({t.process for t in txns})
-    return Rows(
-        kind=np.array([kind for _, kind, _, _ in listed]),
-        op=np.array([t.op for _, _, t, _ in listed]),
-        process=np.array([processes.index(t.process) for _, _, t, _ in listed]),
-        processes=processes,
-        time=np.array([time for time, _, _, _ in listed]),
-        row=np.arange(len(listed)),
-        size=np.array([len(flat) for _, _, _, flat in listed]),
-        flat=np.array([number for _, _, _, flat in listed for number in flat], dtype=np.int32),
-    )
+from tests.checkers.cycles.version_orders import FROM, LEVELS, SESSIONS, Registers, rows_of
 
 
 def is_convicted(rows: Rows, model: Model) -> bool:

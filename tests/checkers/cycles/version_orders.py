@@ -10,10 +10,38 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, permutations, product
 
 import networkx as nx
+import numpy as np
 
+from nemesis.checkers.cycles.transaction_rows import FAIL, INFO, INVOKE, OK, Rows
 from tests.checkers.cycles.brute_force import Txn
 
 Pair = tuple[int, int]
+KINDS = {"ok": OK, "fail": FAIL, "info": INFO}
+SESSIONS = {"": "", "strong-session-": "process", "strong-": "realtime"}
+FROM = {"G1a": 0, "G1b": 0, "future": 0, "internal": 1}
+"""By anomaly without a cycle, from which of ``LEVELS`` on it is forbidden."""
+
+
+def rows_of(txns: list[Txn]) -> Rows:
+    """The rows of transactions, by time."""
+    listed = []
+    for t in txns:
+        asked = [number for m in t.micro for number in m.flat(known=False)]
+        known = [number for m in t.micro for number in m.flat(known=t.kind == "ok")]
+        listed.append((t.began, INVOKE, t, asked))
+        listed.append((t.ended, KINDS[t.kind], t, known))
+    listed.sort(key=lambda row: row[0])
+    processes = sorted({t.process for t in txns})
+    return Rows(
+        kind=np.array([kind for _, kind, _, _ in listed]),
+        op=np.array([t.op for _, _, t, _ in listed]),
+        process=np.array([processes.index(t.process) for _, _, t, _ in listed]),
+        processes=processes,
+        time=np.array([time for time, _, _, _ in listed]),
+        row=np.arange(len(listed)),
+        size=np.array([len(flat) for _, _, _, flat in listed]),
+        flat=np.array([number for _, _, _, flat in listed for number in flat], dtype=np.int32),
+    )
 
 
 class Registers:
