@@ -171,12 +171,22 @@ class IsrCommits(Fold[Summary]):
         for key, traced in sorted(summary.replicas.items(), key=lambda item: str(item[0])):
             if settings is None or key[0] in summary.special:
                 continue
-            checked += sum(event.kind == Kind.BECOME_LEADER for _, event in traced.rows)
+            checked += sum(_is_watched_term(event, settings) for _, event in traced.rows)
             replicas = Replicas(traced.rows, log_ends.thinned(traced.ends))
             for commit, following in _decided(replicas, settings):
                 checked += 1
                 findings += _left_behind(key, commit, following)
         return conclude(HW_FOLLOWS_ISR, checked=checked, findings=findings)
+
+
+def _is_watched_term(event: Event, settings: Settings) -> bool:
+    """Whether a broker begins to lead, and what it would have to do with a committed ISR can be judged."""
+    members = {*(event.replicas or ()), *(event.isr or ())}
+    return (
+        event.kind == Kind.BECOME_LEADER
+        and (event.process, event.incarnation) in settings.min_isr
+        and members <= settings.tracing
+    )
 
 
 def _special(znodes: Segment) -> frozenset[str]:
@@ -352,7 +362,7 @@ HW_FOLLOWS_ISR: Final = Property(
     name="hw-follows-isr",
     promise="When an ISR is committed, the leader commits at once what all its members have.",
     unit="terms of leaders and committed ISRs",
-    unknown="No broker began to lead, or the harness did not record the lag time.",
+    unknown="No leader whose replicas all trace was seen, or the harness did not record the lag time.",
     source="Partition.maybeIncrementLeaderHW, handleAlterPartitionUpdate; KIP-497, KAFKA-13091.",
     check=IsrCommits,
     decided_from=frozenset({EventSource.TRACES, EventSource.METADATA_LOG, EventSource.HARNESS}),

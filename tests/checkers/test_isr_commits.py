@@ -143,8 +143,17 @@ def test_an_isr_below_min_insync_replicas_commits_nothing() -> None:
     strict = [started(0, node, unclean=False) for node in ALL]
     for event in strict:
         event.min_insync_replicas = 3
-    for started_as in (strict, strict[1:]):
-        assert commits_judged(BEGUN[0], started_as, *BEGUN[2:], FETCHES, SHRUNK, NEXT) == 0
+    assert commits_judged(BEGUN[0], strict, *BEGUN[2:], FETCHES, SHRUNK, NEXT) == 0
+
+
+def test_a_leader_that_cannot_be_judged_is_not_counted() -> None:
+    """Whatever it does: its own settings are not recorded, or a replica of its partition traces nothing."""
+    all_started = [started(0, node, unclean=False) for node in ALL]
+    for untraced in (0, 1):
+        traced = [event for index, event in enumerate(all_started) if index != untraced]
+        assert (
+            judged(BEGUN[0], traced, *BEGUN[2:], FETCHES, SHRUNK, NEXT).verdict is Verdict.UNKNOWN
+        )
 
 
 def test_nothing_is_decided_without_the_lag_time() -> None:
