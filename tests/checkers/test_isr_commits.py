@@ -147,7 +147,7 @@ def test_an_isr_below_min_insync_replicas_commits_nothing() -> None:
 
 
 def test_a_leader_that_cannot_be_judged_is_not_counted() -> None:
-    """Whatever it does: its own settings are not recorded, or a replica of its partition traces nothing."""
+    """Its own settings are not recorded, or a replica of its partition traces nothing."""
     all_started = [started(0, node, unclean=False) for node in ALL]
     for untraced in (0, 1):
         traced = [event for index, event in enumerate(all_started) if index != untraced]
