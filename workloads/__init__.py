@@ -6,7 +6,7 @@
   ``record_values``, ``administrators``, ``admin_requests``,
   ``record_deletion``, ``log_dir_moves``, ``querying``, ``produce_consume_options``
 * ``topics``           the same, while topics are created, grown, deleted and created again
-* ``reassignment``     the same, while replicas are moved and leaders elected
+* ``reassignment``     the same, while replicas are moved and leaders elected, of ``internal_topics``, too
 * ``groups``           the same, while consumers share the partitions in groups; ``group_processes``
   are their processes, ``group_members`` is one member, ``group_offsets`` commits and reads
   offsets, ``topic_growth`` adds partitions

@@ -32,14 +32,15 @@ class KnownPartitions:
         self.known: list[TopicPartition] = []
 
     def add(self, partitions: Iterable[TopicPartition]) -> None:
-        """Add partitions; known partitions keep their position."""
-        self.known.extend([tp for tp in partitions if tp not in self.known])
+        """Add partitions; known ones keep their position. Those of internal topics are left out: brokers write them."""
+        self.known.extend(
+            [tp for tp in partitions if tp not in self.known and tp[0] not in INTERNAL_TOPICS]
+        )
 
     def add_existing(self, client: KafkaClient) -> None:
-        """Add every partition of the client's metadata, except those of internal topics: brokers write these."""
+        """Add every partition of the client's metadata."""
         for topic, metadata in sorted(client.metadata.topics.items()):
-            if topic not in INTERNAL_TOPICS:
-                self.add([(topic, partition) for partition in sorted(metadata.partitions)])
+            self.add([(topic, partition) for partition in sorted(metadata.partitions)])
 
     def remove_absent(self, client: KafkaClient) -> None:
         """Remove the partitions that the client's metadata does not have."""

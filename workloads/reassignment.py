@@ -3,7 +3,8 @@
 Movers look at the metadata of some broker and ask the controller for one of three things: to move a partition to other
 brokers, with all replicas or one less; to cancel a move that is in progress; to let the preferred replica lead. Often a
 mover thinks better of it a moment after it has asked for a move, and cancels it or asks for another. Moves meet: of the
-same partition, by several movers, while others are in progress.
+same partition, by several movers, while others are in progress. Internal topics are left alone; with
+``internal_topics`` the partitions of ``__consumer_offsets`` are moved, too.
 
 Operations (``nemesis.history.events``): ``describe`` tells a partition's replicas before anybody moves it;
 ``reassign`` with the target as ``replicas``, ``cancel-reassign``, ``elect-leaders``. What must be true at the end is
@@ -13,18 +14,21 @@ worked out by ``nemesis.checkers.reassignment``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
 from nemesis.history.recorder import Recorder
 from nemesis.workloads.admin_requests import AdminRequests
+from nemesis.workloads.base import WorkloadContext
+from nemesis.workloads.internal_topics import OFFSETS_TOPIC, create_offsets_topic
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.operations import Pace
+from nemesis.workloads.partitions import TopicPartition
 from nemesis.workloads.processes import Program
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
@@ -45,6 +49,8 @@ class ReassignmentOptions(
     movers: Annotated[int, Meta(ge=1, le=1000)] = 2
     move_interval_ms: Annotated[int, Meta(ge=1, le=600_000)] = 1_500
     """A mover's pace."""
+    internal_topics: bool = False
+    """Whether ``__consumer_offsets`` is created, and its partitions are moved, too."""
 
 
 class Reassignment(ProduceConsume):
@@ -53,6 +59,25 @@ class Reassignment(ProduceConsume):
     name: ClassVar = "reassignment"
     options_type: ClassVar = ReassignmentOptions
     _options: ReassignmentOptions
+
+    def __init__(self, context: WorkloadContext, options: Mapping[str, Any]) -> None:
+        super().__init__(context, options)
+        self._internal: list[TopicPartition] = []
+
+    async def setup(self, timeout_s: float) -> None:
+        """Create what is moved and wait for leaders; raises ``NotReadyError`` after ``timeout_s`` for each step."""
+        await super().setup(timeout_s)
+        if self._options.internal_topics:
+            requests = self._admin_requests("admin-setup")
+            try:
+                self._internal = await create_offsets_topic(requests.client, timeout_s)
+                requests.describe(OFFSETS_TOPIC)
+            finally:
+                requests.client.close()
+
+    @property
+    def _movable(self) -> list[TopicPartition]:
+        return [*self._partitions.known, *self._internal]
 
     def _programs(self) -> Iterator[tuple[str, Program]]:
         yield from super()._programs()
@@ -81,7 +106,7 @@ class Reassignment(ProduceConsume):
                 if not await client.refresh_metadata():
                     continue
                 if choice < ELECT_SHARE:
-                    await requests.elect_preferred_leader(chance.choice(self._partitions.known))
+                    await requests.elect_preferred_leader(chance.choice(self._movable))
                 elif choice < ELECT_SHARE + CANCEL_SHARE:
                     await self._cancel_any(requests, chance)
                 else:
@@ -90,7 +115,7 @@ class Reassignment(ProduceConsume):
             client.close()
 
     async def _move_any(self, requests: AdminRequests, chance: Random) -> None:
-        tp = chance.choice(self._partitions.known)
+        tp = chance.choice(self._movable)
         await requests.reassign(tp, self._target(requests.client, chance))
         if chance.random() >= CHANGE_OF_MIND:
             return

@@ -3,7 +3,8 @@
 Several administrators share the names, so that what they ask for meets. Each looks at the metadata of some broker,
 which may be stale, and asks for what fits: a name that is absent is created, one that exists gets one partition more
 or is deleted. Producers and consumers use the partitions that some administrator has seen last, beside those of the
-topics that stay; they learn of a deletion by their errors.
+topics that stay; they learn of a deletion by their errors. Internal topics are left alone; with ``internal_topics`` the
+administrators share the name ``__consumer_offsets``, too.
 
 Operations (``nemesis.history.events``): ``create-topic`` and ``create-partitions`` with the number of partitions as
 ``value``, ``delete-topic``. What must be true at the end is worked out by ``nemesis.checkers.deletion``.
@@ -18,6 +19,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from nemesis.workloads.admin_requests import AdminRequests
+from nemesis.workloads.internal_topics import OFFSETS_TOPIC
 from nemesis.workloads.operations import Pace
 from nemesis.workloads.processes import Program
 from nemesis.workloads.produce_consume import ProduceConsume
@@ -40,6 +42,8 @@ class TopicsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     """An administrator's pace."""
     most_partitions: Annotated[int, Meta(ge=1, le=1000)] = 4
     """No topic grows beyond it."""
+    internal_topics: bool = False
+    """Whether ``__consumer_offsets`` is created, grown and deleted, too. No group survives that."""
 
 
 class Topics(ProduceConsume):
@@ -59,17 +63,24 @@ class Topics(ProduceConsume):
     def _changes_topics(self) -> bool:
         return True
 
+    @property
+    def _names(self) -> list[str]:
+        """What the administrators create and delete."""
+        names = [f"mortal-{index}" for index in range(self._options.names)]
+        return [*names, OFFSETS_TOPIC] if self._options.internal_topics else names
+
     async def _administer_names(self, process: str) -> None:
         requests = self._admin_requests(process)
         rng = self._clients.rng()
         pace = Pace(self._options.request_interval_ms, rng)
+        names = self._names
         step = 0
         try:
             while True:
                 await pace.wait()
                 step += 1
                 # Drawn before the step may be left out, so that leaving it out changes no other.
-                topic, choice = f"mortal-{rng.randrange(self._options.names)}", rng.random()
+                topic, choice = names[rng.randrange(len(names))], rng.random()
                 if not self._context.permits(process, step):
                     continue
                 if await requests.client.refresh_metadata():

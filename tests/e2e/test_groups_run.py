@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import yaml
 
 from nemesis.history.run_directory import RunDirectory
 from tests.e2e.command import events, latest, nemesis
@@ -22,10 +24,27 @@ DECIDED = (
 )
 
 
+GROUPS = 4
+"""As many as the topic of offsets has partitions. Their names follow each other, so each partition has one group, and
+wherever Kafka places the first partition, each broker coordinates at least one."""
+
+
+def scenario(tmp_path: Path) -> Path:
+    """Write ``groups`` with four groups."""
+    path = tmp_path / "groups.yaml"
+    read = yaml.safe_load((files("nemesis.scenarios") / "groups.yaml").read_text())
+    options = read["workload"]["options"]
+    options["lone_groups"] = GROUPS - options["groups"]
+    path.write_text(yaml.safe_dump(read))
+    return path
+
+
 def test_groups_of_a_mixed_cluster_are_valid(tmp_path: Path) -> None:
     require_jars()
     arguments = ("--seed", "4", "--time-limit", "26", "--faults", FAULTS, "--engine", "inline")
-    ran = nemesis(tmp_path, "run", "groups", "--target", "mixed", *arguments, timeout_s=400)
+    ran = nemesis(
+        tmp_path, "run", str(scenario(tmp_path)), "--target", "mixed", *arguments, timeout_s=400
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
     run = RunDirectory.open(latest(tmp_path))
