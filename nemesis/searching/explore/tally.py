@@ -4,7 +4,7 @@ The verdict of many seeds follows the rules for one run (``nemesis.checkers.fram
 ``invalid``; a run that is in doubt makes it ``unknown``, and so does a property that observed nothing in any seed. A
 property that observed nothing in *some* seeds is fine: swarm testing leaves faults out, and the other seeds have
 seen it. In the same way the seeds together must have carried their faults out: skipped faults make the verdict
-``unknown`` only if they are more than a fifth of their kind over all seeds.
+``unknown`` only if no fault of their kind struck in any seed, or more than a fifth of at least five did not.
 
 A crashed seed leaves no verdict, neither for itself nor for the others together: it is told, and the exit code says
 that the harness failed unless something was found. A run that differs with the real codec always makes it say so: then
@@ -29,8 +29,16 @@ from nemesis.searching.explore.crashes import Crash
 from nemesis.searching.explore.seed import FaultCount, SeedFinding, SeedReport
 from nemesis.support.errors import EXIT_CRASH
 
+FEWEST_DUE: Final = 5
+"""Below it one skipped fault would be more than ``MAX_SKIPPED_SHARE``, though others of its kind struck."""
 RUNS_KEPT: Final = 3
 """Of each broken property, and of those in doubt; a run may be kept for several properties."""
+
+
+def _is_too_often_skipped(count: FaultCount) -> bool:
+    if count.skipped == count.due:
+        return True
+    return count.due >= FEWEST_DUE and count.skipped > MAX_SKIPPED_SHARE * count.due
 
 
 def _alone(seed: int) -> str:
@@ -186,7 +194,7 @@ class Tally:
         why += [
             f"{count.skipped} of {count.due} faults of kind {kind} were skipped"
             for kind, count in sorted(self.faults.items())
-            if count.skipped > MAX_SKIPPED_SHARE * count.due
+            if _is_too_often_skipped(count)
         ]
         return why
 

@@ -57,6 +57,19 @@ def test_skipped_faults_count_over_all_seeds_together() -> None:
     assert "skipped: 1 of 5 faults of kind kill" in summary(tally(skips, *others))
 
 
+def test_one_skipped_fault_of_two_is_no_doubt_but_two_of_six_are() -> None:
+    struck, skipped = FaultCount(due=1, skipped=0), FaultCount(due=1, skipped=1)
+
+    def verdict(*faults: FaultCount) -> Verdict:
+        seeds = [report(seed, faults={"kill": count}) for seed, count in enumerate(faults)]
+        return tally(*seeds).verdict
+
+    assert verdict(struck, skipped) is Verdict.VALID
+    assert verdict(skipped, skipped) is Verdict.UNKNOWN
+    assert verdict(skipped, skipped, *[struck] * 4) is Verdict.UNKNOWN
+    assert verdict(skipped, *[struck] * 5) is Verdict.VALID
+
+
 def test_a_crash_or_a_finding_shows_a_failure_and_a_doubt_does_not() -> None:
     assert not tally(report(1), report(2, verdict=Verdict.UNKNOWN, doubts=("why",))).shows_failure
     crashed = tally(report(1))
