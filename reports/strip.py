@@ -14,7 +14,7 @@ from nemesis.reports.charts.paths import strokes
 from nemesis.reports.charts.scale import rounded_step
 from nemesis.reports.clients import Operations
 from nemesis.reports.figures import RATE_BINS, rate_bars, rate_scale
-from nemesis.reports.lanes import Bar, Lane, lane_of
+from nemesis.reports.lanes import Bar, Lane, labelled_lane, lane_of
 from nemesis.reports.liveness import COLOURS, described
 from nemesis.reports.marks import Band, Marks
 from nemesis.reports.series import NS, RunSeries
@@ -56,7 +56,7 @@ def _phases(run: RunSeries) -> Lane:
         Bar(phase.start_s, phase.stop_s, phase.name, phase.name, PALETTE[-1], "phase-bar")
         for phase in run.phases
     ]
-    return lane_of("phase", [bars], run.duration_s)
+    return labelled_lane("phase", bars, run.duration_s)
 
 
 def _nodes(run: RunSeries, marks: Marks, terms: Sequence[Term]) -> Iterable[Lane]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ from nemesis.checkers.framework.model import Outcome, Result, Stretch, Verdict
 from nemesis.history.reader import open_history
 from nemesis.reports import series
 from nemesis.reports.marks import Marks
-from nemesis.reports.series import Fault, Reign, RunSeries
+from nemesis.reports.series import Fault, Phase, Reign, RunSeries
 from nemesis.reports.states import states
 from nemesis.reports.strip import CLUSTER, Strip, strip
 from nemesis.reports.terms import Term, controller_terms
@@ -84,6 +85,21 @@ def test_neither_bars_nor_texts_of_a_row_overlap(spans: list[list[float]]) -> No
         for bar, following in pairwise(bars):
             assert max(bar.stop_s, bar.room_s) <= following.start_s
             assert following.start_s - bar.start_s >= 0.5
+
+
+@given(st.lists(st.floats(0, 60), min_size=1, max_size=12).map(sorted))
+def test_names_of_phases_are_whole_do_not_overlap_and_stay_inside(times: list[float]) -> None:
+    phases = tuple(Phase("final-reads", time_s, time_s) for time_s in times)
+    run = dataclasses.replace(run_with(), phases=phases)
+    (lane,) = drawn(run).lanes
+    least_s = len("final-reads") / 120 * run.duration_s
+    for row in range(lane.rows):
+        bars = sorted((bar for bar in lane.bars if bar.row == row), key=lambda bar: bar.room_s)
+        assert bars
+        assert bars[-1].room_s <= run.duration_s
+        assert all(bar.text_start_s >= 0 for bar in bars)
+        assert all(bar.room_s - bar.text_start_s > least_s for bar in bars)
+        assert all(bar.room_s <= following.text_start_s for bar, following in pairwise(bars))
 
 
 def test_only_what_stops_somebody_counts_as_not_available() -> None:
