@@ -202,6 +202,10 @@ class CoordinatedPartitions(Generic[Item, Contents]):
             return None
         return self._coordinated.get(partition_for(key, self._partition_count))
 
+    def of_number(self, number: int) -> CoordinatedPartition[Item] | None:
+        """Return the partition of a number, if it is coordinated here."""
+        return self._coordinated.get(number)
+
     # Records
 
     def append(

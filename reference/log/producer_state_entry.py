@@ -86,8 +86,9 @@ class ProducerStateEntry(NamedTuple):
 
 def appended(before: ProducerStateEntry | None, header: RecordBatchHeader) -> ProducerStateEntry:
     """Return what is remembered of the producer once this batch of its is in the log."""
+    first = header.base_sequence
     batch = BatchMetadata(
-        increment_sequence(header.base_sequence, header.last_offset_delta),
+        first if first == NO_SEQUENCE else increment_sequence(first, header.last_offset_delta),
         header.last_offset,
         header.last_offset_delta,
         header.max_timestamp,

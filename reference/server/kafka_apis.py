@@ -54,6 +54,7 @@ _WAITING: Final = frozenset(
         ApiKey.ALTER_PARTITION,
         ApiKey.INIT_PRODUCER_ID,
         ApiKey.ADD_PARTITIONS_TO_TXN,
+        ApiKey.ADD_OFFSETS_TO_TXN,
         ApiKey.END_TXN,
         ApiKey.WRITE_TXN_MARKERS,
         ApiKey.ALLOCATE_PRODUCER_IDS,
@@ -61,6 +62,7 @@ _WAITING: Final = frozenset(
         ApiKey.JOIN_GROUP,
         ApiKey.SYNC_GROUP,
         ApiKey.OFFSET_COMMIT,
+        ApiKey.TXN_OFFSET_COMMIT,
     }
 )
 
@@ -114,6 +116,7 @@ class KafkaApis:
             ApiKey.CONSUMER_GROUP_HEARTBEAT: groups.handle_consumer_group_heartbeat,
             ApiKey.CONSUMER_GROUP_DESCRIBE: groups.handle_consumer_group_describe,
             ApiKey.OFFSET_COMMIT: group_offsets.handle_offset_commit,
+            ApiKey.TXN_OFFSET_COMMIT: group_offsets.handle_txn_offset_commit,
             ApiKey.OFFSET_FETCH: group_offsets.handle_offset_fetch,
             ApiKey.OFFSET_DELETE: group_offsets.handle_offset_delete,
             ApiKey.LEADER_AND_ISR: control.handle_leader_and_isr,
@@ -135,6 +138,7 @@ class KafkaApis:
             ApiKey.ELECT_LEADERS: elections.handle_elect_leaders,
             ApiKey.INIT_PRODUCER_ID: producers.handle_init_producer_id,
             ApiKey.ADD_PARTITIONS_TO_TXN: transaction_coordination.handle_add_partitions_to_txn,
+            ApiKey.ADD_OFFSETS_TO_TXN: transaction_coordination.handle_add_offsets_to_txn,
             ApiKey.END_TXN: transaction_coordination.handle_end_txn,
             ApiKey.LIST_TRANSACTIONS: transaction_coordination.handle_list_transactions,
             ApiKey.DESCRIBE_TRANSACTIONS: transaction_coordination.handle_describe_transactions,

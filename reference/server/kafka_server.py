@@ -403,10 +403,15 @@ class KafkaServer:
             producers=ProducerApis(self._producer_ids, self._transaction_coordinator),
             producer_id_blocks=ProducerIdBlockApis(self.controller),
             transactions=TransactionApis(
-                self.replica_manager.appends, self.replica_manager.hosted, self._wall_clock
+                self.replica_manager.appends,
+                self.replica_manager.hosted,
+                self.group_coordinator,
+                self._wall_clock,
             ),
             transaction_coordination=TransactionCoordinatorApis(
-                self._transaction_coordinator, self.metadata_cache
+                self._transaction_coordinator,
+                self.metadata_cache,
+                offsets_partition_count=self._config.offsets_topic_num_partitions,
             ),
             elections=ElectionApis(
                 self.controller, self.metadata_cache, self.replica_manager.delayed_elections

@@ -20,7 +20,13 @@ TOPIC = "t"
 PARTITIONS = 2
 STATE_PARTITIONS = 3
 WITHIN_S = 40.0
-PROPERTIES = {"transaction.state.log.num.partitions": STATE_PARTITIONS, "min.insync.replicas": 2}
+PROPERTIES = {
+    "transaction.state.log.num.partitions": STATE_PARTITIONS,
+    "offsets.topic.num.partitions": 3,
+    "group.initial.rebalance.delay.ms": 0,
+    "min.insync.replicas": 2,
+}
+MEMBER = {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +82,46 @@ def test_what_is_committed_is_read_and_what_is_aborted_is_not(cluster: LocalClus
     write(latter, "of the latter")
     latter.commit_transaction(WITHIN_S)
     assert read(cluster, "read_committed", 6) == sorted([*committed, *["of the latter"] * 2])
+
+
+def committed_offset(consumer: Consumer) -> int:
+    (position,) = consumer.committed([TopicPartition(TOPIC, 0)], WITHIN_S)
+    return int(position.offset)
+
+
+def test_offsets_are_committed_with_the_transaction(cluster: LocalCluster) -> None:
+    """A member of a group sends its positions in transactions: what is aborted is as if it had not been sent."""
+    writer = Producer(cluster.client)
+    writer.produce(TOPIC, "input", partition=0)
+    writer.flush(WITHIN_S)
+    consumer = Consumer(cluster.client | {"group.id": "transforming", **MEMBER})
+    consumer.subscribe([TOPIC])
+    deadline = time.monotonic() + WITHIN_S
+    while not consumer.assignment():
+        assert time.monotonic() < deadline, "the group has no generation"
+        consumer.poll(0.5)
+    producer = transactional(cluster, "transformer")
+    for offset, is_commit, expected in ((1, True, 1), (2, False, 1), (3, True, 3)):
+        producer.begin_transaction()
+        producer.produce(TOPIC, "output", partition=1)
+        positions = [TopicPartition(TOPIC, 0, offset)]
+        producer.send_offsets_to_transaction(
+            positions, consumer.consumer_group_metadata(), WITHIN_S
+        )
+        if is_commit:
+            producer.commit_transaction(WITHIN_S)
+        else:
+            producer.abort_transaction(WITHIN_S)
+        assert committed_offset(consumer) == expected
+    metadata = consumer.consumer_group_metadata()
+    consumer.close()
+    producer.begin_transaction()
+    with pytest.raises(KafkaException, match="UNKNOWN_MEMBER_ID"):
+        producer.send_offsets_to_transaction([TopicPartition(TOPIC, 0, 4)], metadata, WITHIN_S)
+    producer.abort_transaction(WITHIN_S)
+    reader = Consumer(cluster.client | {"group.id": "transforming"})
+    assert committed_offset(reader) == 3
+    reader.close()
 
 
 @needs_kafka_tools

@@ -5,7 +5,6 @@ COORDINATOR_NOT_AVAILABLE while the broker starts or stops, COORDINATOR_LOAD_IN_
 else is decided by the group's state, member by member.
 
 Source: kafka.coordinator.group.GroupCoordinator of Kafka 3.9 (the coordinator of KIP-62, not that of KIP-848).
-Limits: no transactional offset commits.
 """
 
 from __future__ import annotations
@@ -177,10 +176,12 @@ class GroupCoordinator:
     # Offsets
 
     def commit_offsets(self, request: OffsetCommit, callback: CommitCallback) -> None:
-        error = self._status_error(request.group_id, may_be_empty=True)
+        """Commit offsets, also those of a transaction, whose group need not exist."""
+        is_transactional = request.producer is not None
+        error = self._status_error(request.group_id, may_be_empty=not is_transactional)
         group = None if error is not None else self._groups.get_group(request.group_id)
         if error is None and group is None:
-            if request.generation_id < 0:
+            if is_transactional or request.generation_id < 0:
                 group = self._groups.get_or_create_group(request.group_id)
             else:
                 error = ErrorCode.illegal_generation
@@ -188,6 +189,14 @@ class GroupCoordinator:
             callback(request.refused(error or ErrorCode.unknown_server_error))
         else:
             self._commits.commit(group, request, callback)
+
+    def on_transaction_completed(
+        self, partition: int, producer_id: int, marker_offset: int, *, is_commit: bool
+    ) -> None:
+        """The marker of a transaction is in the log of an offsets partition."""
+        self._groups.complete_transaction(
+            partition, producer_id, marker_offset, is_commit=is_commit
+        )
 
     def fetch_offsets(
         self,

@@ -1,7 +1,7 @@
 """The groups and offsets that one offsets partition holds: the last record of each key counts.
 
-Offsets of a transaction (which only a Kafka broker of the same cluster can have written) count from its commit marker
-on, unless a later commit has come in between; those of a transaction that has not ended are left out.
+Offsets of a transaction count from its commit marker on, unless a later commit has come in between; those of a
+transaction that has not ended are pending, by the id of its producer.
 
 Source: kafka.coordinator.group.GroupMetadataManager.doLoadGroupsAndOffsets of Kafka 3.9.
 """
@@ -9,7 +9,11 @@ Source: kafka.coordinator.group.GroupMetadataManager.doLoadGroupsAndOffsets of K
 from __future__ import annotations
 
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
-from nemesis.reference.coordinator.group.group_offsets import CommittedOffset, GroupOffsets
+from nemesis.reference.coordinator.group.group_offsets import (
+    CommittedOffset,
+    GroupOffsets,
+    TransactionalOffsets,
+)
 from nemesis.reference.coordinator.group.group_records import (
     OffsetKey,
     StoredGroup,
@@ -36,8 +40,8 @@ class LoadedRecords:
         self._groups: dict[str, StoredGroup] = {}
         self._offsets: dict[str, _Offsets] = {}
         """By group id; a group without offsets may be left."""
-        self._uncommitted: dict[int, dict[OffsetKey, CommittedOffset | None]] = {}
-        """Offsets by the producer id of their transaction; None deletes."""
+        self._uncommitted: dict[int, dict[OffsetKey, CommittedOffset]] = {}
+        """Offsets by the producer id of their transaction."""
         self._partitions: dict[TopicPartition, TopicPartition] = {}
         """Each partition once: the groups that consume it share its name."""
 
@@ -56,22 +60,34 @@ class LoadedRecords:
                 self._take_in(pairs, header.base_offset, None)
 
     def groups(self, wall_clock: WallClock) -> dict[str, GroupMetadata]:
-        """Return the groups by id, with their offsets. One that has offsets only is empty."""
+        """Return the groups by id, with their offsets, also pending ones. One that has offsets only is empty."""
         groups = {
             group_id: _restored(group_id, stored, wall_clock)
             for group_id, stored in self._groups.items()
         }
-        for group_id, offsets in self._offsets.items():
-            if offsets:
+        pending = self._pending_offsets()
+        for group_id in [*self._offsets, *(key for key in pending if key not in self._offsets)]:
+            offsets = self._offsets.get(group_id)
+            transactional = pending.get(group_id)
+            if offsets or transactional:
                 group = groups.setdefault(group_id, GroupMetadata(group_id, wall_clock=wall_clock))
-                group.offsets = GroupOffsets(offsets)
+                group.offsets = GroupOffsets(offsets, transactional)
         return groups
+
+    def _pending_offsets(self) -> dict[str, TransactionalOffsets]:
+        """The offsets of open transactions, by group id."""
+        pending: dict[str, TransactionalOffsets] = {}
+        for producer_id, uncommitted in self._uncommitted.items():
+            for (group_id, topic_partition), commit in uncommitted.items():
+                offsets = pending.setdefault(group_id, {}).setdefault(producer_id, {})
+                offsets[topic_partition] = commit
+        return pending
 
     def _take_in(
         self,
         pairs: list[tuple[bytes | None, bytes | None]],
         batch_offset: int,
-        uncommitted: dict[OffsetKey, CommittedOffset | None] | None,
+        uncommitted: dict[OffsetKey, CommittedOffset] | None,
     ) -> None:
         """Take in the records of one batch, offsets of a transaction into ``uncommitted``."""
         for raw_key, value in pairs:
@@ -86,6 +102,8 @@ class LoadedRecords:
                 )
                 if uncommitted is None:
                     self._take_in_offset(key, committed)
+                elif committed is None:
+                    uncommitted.pop(key, None)
                 else:
                     uncommitted[key] = committed
             elif key is not None and value is None:
@@ -109,9 +127,7 @@ class LoadedRecords:
             return
         for key, committed in uncommitted.items():
             present = self._offsets.get(key.group_id, {}).get(key.topic_partition)
-            if committed is not None and (
-                present is None or present.batch_offset < committed.batch_offset
-            ):
+            if present is None or present.batch_offset < committed.batch_offset:
                 self._take_in_offset(key, committed)
 
 

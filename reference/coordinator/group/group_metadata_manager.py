@@ -32,6 +32,7 @@ from nemesis.reference.coordinator.group.group_records import (
     offset_value,
     tombstones,
 )
+from nemesis.reference.coordinator.group.group_results import CommittingProducer
 from nemesis.reference.coordinator.group.group_states import GroupState
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.model import (
@@ -40,11 +41,13 @@ from nemesis.reference.model import (
     TopicPartition,
 )
 from nemesis.reference.ports import Scheduler, WallClock
+from nemesis.reference.protocol.record_batch import TRANSACTIONAL_FLAG
 from nemesis.reference.protocol.records import new_batch
 
 _logger = logging.getLogger(__name__)
 
 _MS_PER_MINUTE = 60_000
+_NO_SEQUENCE = -1
 
 
 class GroupMetadataManager:
@@ -171,18 +174,45 @@ class GroupMetadataManager:
                     group.offsets.fail(offsets)
             on_stored(offset_commit_error(result.error))
 
-        records: list[tuple[bytes, bytes | None]] = [
-            (offset_key(group.group_id, topic_partition), offset_value(offset))
-            for topic_partition, offset in offsets.items()
-        ]
         group.offsets.prepare(offsets)
-        self._append(group, records, on_appended)
+        self._append(group, _offset_records(group, offsets), on_appended)
+
+    def store_transactional_offsets(
+        self,
+        group: GroupMetadata,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        producer: CommittingProducer,
+        on_stored: Callable[[ErrorCode], None],
+    ) -> None:
+        """Write these offsets, at least one; they count once the transaction is committed."""
+        producer_id = producer.producer_id
+
+        def on_appended(result: ProducePartitionResult) -> None:
+            if not group.is_dead:
+                if result.error is ErrorCode.none:
+                    group.offsets.store_transactional(producer_id, offsets, result.base_offset)
+                else:
+                    group.offsets.fail_transactional(offsets)
+            on_stored(offset_commit_error(result.error))
+
+        group.offsets.prepare_transactional(offsets)
+        self._append(group, _offset_records(group, offsets), on_appended, producer)
+
+    def complete_transaction(
+        self, partition: int, producer_id: int, marker_offset: int, *, is_commit: bool
+    ) -> None:
+        """Commit or drop the pending offsets of a transaction whose marker is in the log of an offsets partition."""
+        coordinated = self._partitions.of_number(partition)
+        groups = () if coordinated is None else coordinated.items.values()
+        for group in groups:
+            group.offsets.complete_transactional(producer_id, marker_offset, is_commit=is_commit)
 
     def _append(
         self,
         group: GroupMetadata,
         records: list[tuple[bytes, bytes | None]],
         on_appended: Callable[[ProducePartitionResult], None],
+        producer: CommittingProducer | None = None,
     ) -> None:
         coordinated = self._partitions.of_key(group.group_id)
         if coordinated is None or coordinated.items.get(group.group_id) is not group:
@@ -190,7 +220,7 @@ class GroupMetadataManager:
             return
         self._partitions.append(
             coordinated,
-            new_batch(records, self._wall_clock()),
+            _batch(records, self._wall_clock(), producer),
             timeout_ms=self._config.offsets_commit_timeout_ms,
             on_appended=on_appended,
         )
@@ -224,7 +254,7 @@ class GroupMetadataManager:
         """Delete offsets of groups, and those of the groups that are empty and have no offsets left, or are dead."""
         for group in groups:
             removed = remove_offsets(group)
-            if group.state is GroupState.EMPTY and not len(group.offsets):
+            if group.state is GroupState.EMPTY and group.offsets.is_empty:
                 group.transition_to(GroupState.DEAD)
             self._write_tombstones(group, removed)
 
@@ -241,6 +271,28 @@ class GroupMetadataManager:
             coordinated, new_batch(records, self._wall_clock())
         ):
             _logger.warning("the deletion of offsets of %s is not in the log", group.group_id)
+
+
+def _offset_records(
+    group: GroupMetadata, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+) -> list[tuple[bytes, bytes | None]]:
+    return [
+        (offset_key(group.group_id, topic_partition), offset_value(offset))
+        for topic_partition, offset in offsets.items()
+    ]
+
+
+def _batch(
+    records: list[tuple[bytes, bytes | None]], now_ms: int, producer: CommittingProducer | None
+) -> bytes:
+    if producer is None:
+        return new_batch(records, now_ms)
+    return new_batch(
+        records,
+        now_ms,
+        attributes=TRANSACTIONAL_FLAG,
+        producer=(producer.producer_id, producer.epoch, _NO_SEQUENCE),
+    )
 
 
 def _stored(group: GroupMetadata, assignment: Mapping[str, bytes]) -> StoredGroup:

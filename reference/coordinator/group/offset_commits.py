@@ -1,10 +1,13 @@
-"""OffsetCommit and OffsetFetch of one group.
+"""OffsetCommit, TxnOffsetCommit and OffsetFetch of one group.
 
 A member commits in its generation, and not while assignments are on their way. A client without membership (generation
 −1) commits in a group that has no members.
 
-Source: kafka.coordinator.group.GroupCoordinator (validateOffsetCommit, doCommitOffsets), GroupMetadataManager
-(storeOffsets, getOffsets) of Kafka 3.9.
+A TxnOffsetCommit is checked likewise if it names a member (KIP-447), also while assignments are on their way. One that
+names none is accepted, as older producers send it. The session of the member ends as if it had not been sent.
+
+Source: kafka.coordinator.group.GroupCoordinator (validateOffsetCommit, doCommitOffsets, doTxnCommitOffsets),
+GroupMetadataManager (storeOffsets, getOffsets) of Kafka 3.9.
 """
 
 from __future__ import annotations
@@ -18,7 +21,11 @@ from nemesis.reference.coordinator.group.group_joins import member_error
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
 from nemesis.reference.coordinator.group.group_metadata_manager import GroupMetadataManager
 from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
-from nemesis.reference.coordinator.group.group_results import UNKNOWN_MEMBER_ID, OffsetFetchResult
+from nemesis.reference.coordinator.group.group_results import (
+    UNKNOWN_MEMBER_ID,
+    CommittingProducer,
+    OffsetFetchResult,
+)
 from nemesis.reference.coordinator.group.group_states import GroupState
 from nemesis.reference.coordinator.group.heartbeats import Heartbeats
 from nemesis.reference.model import TopicPartition
@@ -28,7 +35,7 @@ CommitCallback = Callable[[Mapping[TopicPartition, ErrorCode]], None]
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommit:
-    """An OffsetCommit request of any version."""
+    """An OffsetCommit or TxnOffsetCommit request of any version."""
 
     group_id: str
     generation_id: int
@@ -36,6 +43,8 @@ class OffsetCommit:
     member_id: str
     group_instance_id: str | None
     offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    producer: CommittingProducer | None = None
+    """Of a TxnOffsetCommit."""
 
     def refused(self, error: ErrorCode) -> dict[TopicPartition, ErrorCode]:
         return dict.fromkeys(self.offsets, error)
@@ -58,7 +67,8 @@ class OffsetCommits:
             callback(request.refused(error))
             return
         member = group.members.get(request.member_id)
-        if member is not None and group.state is not GroupState.EMPTY:
+        is_alive = request.producer is None and group.state is not GroupState.EMPTY
+        if member is not None and is_alive:
             self._heartbeats.schedule_next(group, member)
         accepted = {
             topic_partition: offset
@@ -69,9 +79,14 @@ class OffsetCommits:
         if not accepted:
             callback(refused)
             return
-        self._groups.store_offsets(
-            group, accepted, lambda outcome: callback(refused | dict.fromkeys(accepted, outcome))
-        )
+
+        def on_stored(outcome: ErrorCode) -> None:
+            callback(refused | dict.fromkeys(accepted, outcome))
+
+        if request.producer is None:
+            self._groups.store_offsets(group, accepted, on_stored)
+        else:
+            self._groups.store_transactional_offsets(group, accepted, request.producer, on_stored)
 
 
 def fetch_offsets(
@@ -109,13 +124,14 @@ def _refusal(group: GroupMetadata, request: OffsetCommit) -> ErrorCode | None:
         or request.member_id != UNKNOWN_MEMBER_ID
         or request.group_instance_id is not None
     )
+    is_transactional = request.producer is not None
     if not names_member:
-        return ErrorCode.unknown_member_id
+        return None if is_transactional else ErrorCode.unknown_member_id
     error = member_error(group, request.member_id, request.group_instance_id)
     if error is not None:
         return error
     if request.generation_id != group.generation_id:
         return ErrorCode.illegal_generation
-    if group.state is GroupState.COMPLETING_REBALANCE:
+    if group.state is GroupState.COMPLETING_REBALANCE and not is_transactional:
         return ErrorCode.rebalance_in_progress
     return None

@@ -6,11 +6,11 @@
 * ``metadata``       ApiVersions, Metadata, DescribeCluster
 * ``coordinators``   FindCoordinator
 * ``groups``         JoinGroup, SyncGroup, Heartbeat, LeaveGroup, DescribeGroups, ListGroups, DeleteGroups
-* ``group_offsets``  OffsetCommit, OffsetFetch, OffsetDelete
+* ``group_offsets``  OffsetCommit, TxnOffsetCommit, OffsetFetch, OffsetDelete
 * ``control``        LeaderAndIsr, StopReplica, UpdateMetadata: what the controller tells
 * ``alter_partitions``   AlterPartition
 * ``producers``      InitProducerId; ``producer_id_blocks``   AllocateProducerIds
-* ``transaction_coordination``   AddPartitionsToTxn, EndTxn, ListTransactions, DescribeTransactions
+* ``transaction_coordination``   AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, ListTransactions, DescribeTransactions
 * ``transactions``   WriteTxnMarkers, DescribeProducers
 * ``records``        DeleteRecords
 * ``topics``         CreateTopics, DeleteTopics, CreatePartitions

@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete.
+"""OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete.
 
 OffsetFetch asks for one group up to version 7, for several from version 8 on. Version 0 of both is about offsets that
 Kafka has in ZooKeeper; here they are those of the group.
@@ -18,6 +18,7 @@ from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
 from nemesis.reference.coordinator.group.group_results import (
     NO_GENERATION,
     UNKNOWN_MEMBER_ID,
+    CommittingProducer,
     OffsetFetchResult,
 )
 from nemesis.reference.coordinator.group.offset_commits import OffsetCommit
@@ -33,6 +34,7 @@ _DEFAULT_TIMESTAMP: Final = -1
 _DEFAULT_RETENTION_MS: Final = -1
 _NO_EPOCH: Final = -1
 _FIRST_FETCH_VERSION_WITH_ERROR: Final = 2
+_FIRST_TXN_VERSION_WITH_LOADING: Final = 2
 _Errors = Mapping[TopicPartition, ErrorCode]
 
 
@@ -51,6 +53,18 @@ class GroupOffsetApis:
 
     def handle_offset_commit(self, message: Any) -> Any | Later:
         """The response once the offsets are committed in the log."""
+        generation_id = getattr(message, "generation_id_or_member_epoch", NO_GENERATION)
+        return self._commit(message, generation_id, None)
+
+    def handle_txn_offset_commit(self, message: Any) -> Any | Later:
+        """The response once the offsets are in the log; they count once the transaction is committed."""
+        generation_id = getattr(message, "generation_id", NO_GENERATION)
+        producer = CommittingProducer(message.producer_id, message.producer_epoch)
+        return self._commit(message, generation_id, producer)
+
+    def _commit(
+        self, message: Any, generation_id: int, producer: CommittingProducer | None
+    ) -> Any | Later:
         offsets = self._offsets(message)
         unknown = ErrorCode.unknown_topic_or_partition
         refused = {key: unknown for key in offsets if not self._metadata_cache.contains(key)}
@@ -59,15 +73,18 @@ class GroupOffsetApis:
             return _response(message, refused)
         request = OffsetCommit(
             message.group_id,
-            getattr(message, "generation_id_or_member_epoch", NO_GENERATION),
+            generation_id,
             getattr(message, "member_id", UNKNOWN_MEMBER_ID),
             getattr(message, "group_instance_id", None),
             accepted,
+            producer,
         )
-        return answer_of(
-            partial(self._coordinator.commit_offsets, request),
-            lambda errors: _response(message, {**refused, **errors}),
-        )
+
+        def response(errors: _Errors) -> Any:
+            known = errors if producer is None else _known_errors(errors, message.__version__)
+            return _response(message, {**refused, **known})
+
+        return answer_of(partial(self._coordinator.commit_offsets, request), response)
 
     def _offsets(self, message: Any) -> dict[TopicPartition, OffsetAndMetadata]:
         now_ms = self._wall_clock()
@@ -152,6 +169,15 @@ class GroupOffsetApis:
         return _response(
             message, {} if error is not ErrorCode.none else unknown | dict(errors), error
         )
+
+
+def _known_errors(errors: _Errors, version: int) -> _Errors:
+    """The errors for the producer of a TxnOffsetCommit: an old one does not expect a coordinator that loads."""
+    if version >= _FIRST_TXN_VERSION_WITH_LOADING:
+        return errors
+    not_available = ErrorCode.coordinator_not_available
+    loading = ErrorCode.coordinator_load_in_progress
+    return {key: not_available if error is loading else error for key, error in errors.items()}
 
 
 def _commit_timestamp(item: Any, now_ms: int) -> int:

@@ -1,7 +1,8 @@
-"""AddPartitionsToTxn, EndTxn, ListTransactions and DescribeTransactions: what a transaction coordinator answers.
+"""AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, ListTransactions and DescribeTransactions, of a transaction coordinator.
 
 AddPartitionsToTxn has one transaction up to version 3, of a client; from version 4 on several, of a broker, which may
-ask whether partitions were added instead (KIP-890).
+ask whether partitions were added instead (KIP-890). AddOffsetsToTxn adds the offsets partition of a group, whose topic
+need not exist yet.
 
 Source: kafka.server.KafkaApis of Kafka 3.9.
 """
@@ -16,6 +17,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from nemesis.reference.coordinator.key_partitions import partition_for
 from nemesis.reference.coordinator.transaction.transaction_coordinator import (
     TransactionCoordinator,
 )
@@ -23,7 +25,7 @@ from nemesis.reference.coordinator.transaction.transaction_requests import (
     TransactionalProducer,
     TransactionDescription,
 )
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, TopicPartition
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of, timestamp
 from nemesis.reference.server.apis.groups import answer_of
@@ -39,9 +41,17 @@ _Errors = Mapping[TopicPartition, ErrorCode]
 class TransactionCoordinatorApis:
     """Needs the coordinator of this broker, and the cache to refuse partitions that do not exist."""
 
-    def __init__(self, coordinator: TransactionCoordinator, metadata_cache: MetadataCache) -> None:
+    def __init__(
+        self,
+        coordinator: TransactionCoordinator,
+        metadata_cache: MetadataCache,
+        *,
+        offsets_partition_count: int,
+    ) -> None:
+        """``offsets_partition_count`` is how many partitions the offsets topic will have if it does not exist."""
         self._coordinator = coordinator
         self._metadata_cache = metadata_cache
+        self._offsets_partition_count = offsets_partition_count
 
     async def handle_add_partitions_to_txn(self, message: Any) -> Any:
         """The response once the partitions are in the log."""
@@ -86,6 +96,19 @@ class TransactionCoordinatorApis:
             for key in partitions
         }
         return errors if ErrorCode.unknown_topic_or_partition in errors.values() else {}
+
+    def handle_add_offsets_to_txn(self, message: Any) -> Any | Later:
+        """The response once the offsets partition of the group is in the log."""
+        existing = len(self._metadata_cache.topic_partitions(GROUP_METADATA_TOPIC_NAME))
+        number = partition_for(message.group_id, existing or self._offsets_partition_count)
+        partition = TopicPartition(GROUP_METADATA_TOPIC_NAME, number)
+
+        def response(error: ErrorCode) -> Any:
+            code = client_error(error, message.__version__, _FIRST_VERSION_WITH_FENCED)
+            return build(response_of(message), throttle_time=NO_THROTTLE, error_code=code)
+
+        add = partial(self._coordinator.add_partitions, _producer(message), frozenset((partition,)))
+        return answer_of(add, response)
 
     def handle_end_txn(self, message: Any) -> Any | Later:
         """The response once the decision is in the log."""

@@ -2,24 +2,24 @@
 
 A transaction coordinator sends WriteTxnMarkers to the leaders of the partitions of a transaction when it has decided.
 The markers of a request are appended in its sequence, and acknowledged when the ISR has them. Several markers of one
-producer share an answer, as in Kafka: the last error of a partition counts.
+producer share an answer, as in Kafka: the last error of a partition counts. A marker in ``__consumer_offsets`` ends the
+pending offset commits of its transaction before it is answered.
 
-Source: kafka.server.KafkaApis (handleWriteTxnMarkersRequest, handleDescribeProducersRequest) of Kafka 3.9. Limit: a
-marker in ``__consumer_offsets`` does not commit the offsets of its transaction before the partition is loaded again.
+Source: kafka.server.KafkaApis (handleWriteTxnMarkersRequest, handleDescribeProducersRequest) of Kafka 3.9.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kio.schema.errors import ErrorCode
 
 from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.log.log_validator import AppendOrigin
 from nemesis.reference.log.producer_state_entry import ProducerStateEntry
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, TopicPartition
 from nemesis.reference.ports import WallClock
 from nemesis.reference.protocol.control_records import (
     ControlRecordType,
@@ -29,7 +29,7 @@ from nemesis.reference.protocol.control_records import (
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
 from nemesis.reference.server.hosted_partitions import HostedPartitions
-from nemesis.reference.server.record_appends import RecordAppends
+from nemesis.reference.server.record_appends import ProduceResults, RecordAppends
 
 REQUEST_TIMEOUT_MS: Final = 30_000
 """Kafka's default of ``request.timeout.ms``."""
@@ -37,14 +37,28 @@ REQUEST_TIMEOUT_MS: Final = 30_000
 Errors = Mapping[TopicPartition, ErrorCode]
 
 
+class OffsetsCompletion(Protocol):
+    """Ends the pending offset commits of a transaction."""
+
+    def on_transaction_completed(
+        self, partition: int, producer_id: int, marker_offset: int, *, is_commit: bool
+    ) -> None:
+        """The marker of the transaction is in the log of an offsets partition."""
+
+
 class TransactionApis:
-    """Needs the replicas of this broker."""
+    """Needs the replicas of this broker, and the coordinator of the groups that these contain."""
 
     def __init__(
-        self, appends: RecordAppends, hosted: HostedPartitions, wall_clock: WallClock
+        self,
+        appends: RecordAppends,
+        hosted: HostedPartitions,
+        groups: OffsetsCompletion,
+        wall_clock: WallClock,
     ) -> None:
         self._appends = appends
         self._hosted = hosted
+        self._groups = groups
         self._wall_clock = wall_clock
 
     def handle_write_txn_markers(self, message: Any) -> Any | Awaitable[Any]:
@@ -69,13 +83,28 @@ class TransactionApis:
             EndTransactionMarker(decision, marker.coordinator_epoch),
             self._wall_clock(),
         )
+
+        def respond(results: ProduceResults) -> Errors:
+            self._complete_offsets(marker, results)
+            return refused | {key: result.error for key, result in results.items()}
+
         return self._appends.append_records(
             timeout_ms=REQUEST_TIMEOUT_MS,
             acks=-1,
             entries=dict.fromkeys((key for key in keys if key not in refused), batch),
-            respond=lambda results: refused | {key: r.error for key, r in results.items()},
+            respond=respond,
             origin=AppendOrigin.COORDINATOR,
         )
+
+    def _complete_offsets(self, marker: Any, results: ProduceResults) -> None:
+        for (topic, number), result in results.items():
+            if topic == GROUP_METADATA_TOPIC_NAME and result.error is ErrorCode.none:
+                self._groups.on_transaction_completed(
+                    number,
+                    marker.producer_id,
+                    result.base_offset,
+                    is_commit=marker.transaction_result,
+                )
 
     def _has_log(self, key: TopicPartition) -> bool:
         partition = self._hosted.partitions.get(key)

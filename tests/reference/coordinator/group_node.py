@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
 from nemesis.reference.coordinator.group.group_coordinator import GroupCoordinator
@@ -18,16 +19,24 @@ from nemesis.reference.coordinator.group.group_loading import LoadedRecords
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
 from nemesis.reference.coordinator.group.group_metadata_manager import GroupMetadataManager
 from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
-from nemesis.reference.coordinator.group.group_results import JoinGroupResult, SyncGroupResult
+from nemesis.reference.coordinator.group.group_results import (
+    CommittingProducer,
+    JoinGroupResult,
+    SyncGroupResult,
+)
 from nemesis.reference.coordinator.group.group_syncs import SyncGroup
 from nemesis.reference.coordinator.group.offset_commits import OffsetCommit
 from nemesis.reference.coordinator.key_partitions import partition_for
 from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, TopicPartition
 from nemesis.reference.ports import WallClock
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.protocol.versions import ApiKey
+from nemesis.reference.server.apis.transactions import TransactionApis
 from nemesis.reference.server.coordinator_replicas import CoordinatorReplicas
 from nemesis.reference.server.coordinator_roles import CoordinatorRoles
 from tests.reference.cluster.hosting import TP, lisr
 from tests.reference.log.batches import NOW_MS
+from tests.reference.server.answers import answered
 from tests.reference.server.one_broker import Node
 from tests.reference.virtual_time import run
 
@@ -36,6 +45,7 @@ PARTITIONS = 4
 GROUP = "g"
 CONSUMER = "consumer"
 RANGE = (("range", b"r"),)
+PRODUCER_ID = 7
 NUMBER = partition_for(GROUP, PARTITIONS)
 """The offsets partition of the group."""
 SETTINGS = {
@@ -181,6 +191,57 @@ class GroupNode:
             lambda errors: answer.set_result(errors[topic_partition]),
         )
         return answer
+
+    def commit_in_transaction(
+        self,
+        offset: int,
+        joined: JoinGroupResult | None = None,
+        *,
+        producer_id: int = PRODUCER_ID,
+        epoch: int = 0,
+        instance: str | None = None,
+        topic_partition: TopicPartition = TP,
+        group_id: str = GROUP,
+    ) -> asyncio.Future[ErrorCode]:
+        """Commit in a transaction: as a member, or as a producer that names none."""
+        answer: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+        member_id, generation_id = (
+            ("", -1) if joined is None else (joined.member_id, joined.generation_id)
+        )
+        committed = OffsetAndMetadata(offset, 0, "", self.now_ms())
+        self.coordinator.commit_offsets(
+            OffsetCommit(
+                group_id,
+                generation_id,
+                member_id,
+                instance,
+                {topic_partition: committed},
+                CommittingProducer(producer_id, epoch),
+            ),
+            lambda errors: answer.set_result(errors[topic_partition]),
+        )
+        return answer
+
+    async def end_transaction(
+        self, *, is_commit: bool, producer_id: int = PRODUCER_ID, epoch: int = 0
+    ) -> ErrorCode:
+        """Write the marker of a transaction into the offsets partition, as a transaction coordinator has it written."""
+        manager = self.node.manager
+        apis = TransactionApis(manager.appends, manager.hosted, self.coordinator, self.now_ms)
+        schema = load_request_schema(ApiKey.WRITE_TXN_MARKERS, 1)
+        marker_class = item_class(schema, "markers")
+        topic = {"name": GROUP_METADATA_TOPIC_NAME, "partition_indexes": (NUMBER,)}
+        marker = {
+            "producer_id": producer_id,
+            "producer_epoch": epoch,
+            "transaction_result": is_commit,
+            "coordinator_epoch": 0,
+            "topics": build_items(marker_class, "topics", [topic]),
+        }
+        request = build(schema, markers=build_items(schema, "markers", [marker]))
+        response = await answered(apis.handle_write_txn_markers(request))
+        code: ErrorCode = response.markers[0].topics[0].partitions[0].error_code
+        return code
 
     def fetch(
         self, topic_partition: TopicPartition = TP, *, require_stable: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,12 @@ from nemesis.reference.protocol.versions import OFFERED, ApiKey, is_offered
 from nemesis.reference.server.apis.group_offsets import GroupOffsetApis
 from nemesis.reference.server.apis.groups import GroupApis
 from tests.reference.cluster.hosting import TP
-from tests.reference.coordinator.group_node import GROUP, GroupNode, on_group_node
+from tests.reference.coordinator.group_node import (
+    GROUP,
+    PRODUCER_ID,
+    GroupNode,
+    on_group_node,
+)
 from tests.reference.server.answers import answered
 
 KEYS = (
@@ -34,6 +40,7 @@ KEYS = (
     ApiKey.OFFSET_COMMIT,
     ApiKey.OFFSET_FETCH,
     ApiKey.OFFSET_DELETE,
+    ApiKey.TXN_OFFSET_COMMIT,
     ApiKey.DESCRIBE_GROUPS,
     ApiKey.LIST_GROUPS,
     ApiKey.DELETE_GROUPS,
@@ -74,6 +81,7 @@ class Client:
             ApiKey.CONSUMER_GROUP_HEARTBEAT: self.groups.handle_consumer_group_heartbeat,
             ApiKey.CONSUMER_GROUP_DESCRIBE: self.groups.handle_consumer_group_describe,
             ApiKey.OFFSET_COMMIT: self.offsets.handle_offset_commit,
+            ApiKey.TXN_OFFSET_COMMIT: self.offsets.handle_txn_offset_commit,
             ApiKey.OFFSET_FETCH: self.offsets.handle_offset_fetch,
             ApiKey.OFFSET_DELETE: self.offsets.handle_offset_delete,
         }
@@ -131,6 +139,31 @@ class Client:
         )
         return {p.partition_index: p.error_code for t in response.topics for p in t.partitions}
 
+    async def commit_in_transaction(self, offset: int, joined: Any = None) -> Any:
+        schema = self.schema(ApiKey.TXN_OFFSET_COMMIT)
+        partitions = [
+            {
+                "partition_index": number,
+                "committed_offset": offset,
+                "committed_leader_epoch": 1,
+                "committed_metadata": "m",
+            }
+            for number in (TP.partition, 99)
+        ]
+        topic_class = item_class(schema, "topics")
+        topic = {"name": TP.topic, "partitions": items(topic_class, "partitions", *partitions)}
+        response = await self.send(
+            ApiKey.TXN_OFFSET_COMMIT,
+            transactional_id="t",
+            producer_id=PRODUCER_ID,
+            producer_epoch=0,
+            generation_id=-1 if joined is None else joined.generation_id,
+            member_id="" if joined is None else joined.member_id,
+            group_instance_id=None,
+            topics=items(schema, "topics", topic),
+        )
+        return {p.partition_index: p.error_code for t in response.topics for p in t.partitions}
+
     async def fetch(self, *, is_all: bool = False) -> Any:
         schema = self.schema(ApiKey.OFFSET_FETCH)
         topic = {"name": TP.topic, "partition_indexes": (TP.partition,)}
@@ -183,6 +216,35 @@ def test_the_life_of_a_member_in_every_version(tmp_path: Path, version: int) -> 
             assert (await client.commit(7))[0] is ErrorCode.none
             assert await client.fetch() == (ErrorCode.none, 7, "m")
         await delete(client)
+
+    on_group_node(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("version", range(OFFERED[ApiKey.TXN_OFFSET_COMMIT].highest + 1))
+def test_offsets_are_committed_in_transactions_in_every_version(
+    tmp_path: Path, version: int
+) -> None:
+    async def scenario(node: GroupNode) -> None:
+        client = Client(node, version)
+        assert (await client.commit_in_transaction(7))[0] is ErrorCode.not_coordinator
+        node.loading_may_go_on.clear()
+        node.give_role(1, 0)
+        loading = "coordinator_not_available" if version < 2 else "coordinator_load_in_progress"
+        assert (await client.commit_in_transaction(7))[0] is ErrorCode[loading]
+        node.loading_may_go_on.set()
+        await asyncio.sleep(0.1)
+        (member,) = await node.stable()
+        unknown = ErrorCode.unknown_topic_or_partition
+        errors = await client.commit_in_transaction(7, member)
+        assert errors == {0: ErrorCode.none, 99: unknown}
+        latest = Client(node, OFFERED[ApiKey.OFFSET_FETCH].highest)
+        assert await latest.fetch() == (ErrorCode.unstable_offset_commit, -1, "")
+        await node.end_transaction(is_commit=True)
+        assert await latest.fetch() == (ErrorCode.none, 7, "m")
+        stranger = replace(member, member_id="stranger")
+        error = ErrorCode.unknown_member_id if version >= 3 else ErrorCode.none
+        errors = await client.commit_in_transaction(8, stranger)
+        assert errors == {0: error, 99: unknown}
 
     on_group_node(tmp_path, scenario)
 

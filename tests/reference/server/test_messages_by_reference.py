@@ -392,6 +392,8 @@ def about_a_transactional_id() -> list[Any]:
     }
     return [
         build(add, transactions=build_items(add, "transactions", [transaction])),
+        build(latest(ApiKey.ADD_OFFSETS_TO_TXN), **producer, group_id="g"),
+        offsets_in_a_transaction(producer),
         build(latest(ApiKey.END_TXN), **producer, committed=True),
         build(
             latest(ApiKey.LIST_TRANSACTIONS),
@@ -401,3 +403,19 @@ def about_a_transactional_id() -> list[Any]:
         ),
         build(latest(ApiKey.DESCRIBE_TRANSACTIONS), transactional_ids=("x",)),
     ]
+
+
+def offsets_in_a_transaction(producer: dict[str, Any]) -> Any:
+    """An offset that a producer commits in its transaction, for a group without members."""
+    commit = group_requests.latest(ApiKey.TXN_OFFSET_COMMIT)
+    offset = {"partition_index": 0, "committed_offset": 7, "committed_metadata": "m"}
+    partitions = build_items(item_class(commit, "topics"), "partitions", [offset])
+    return build(
+        commit,
+        **producer,
+        group_id="g",
+        generation_id=-1,
+        member_id="",
+        group_instance_id=None,
+        topics=build_items(commit, "topics", [{"name": TOPIC, "partitions": partitions}]),
+    )

@@ -38,9 +38,18 @@ class Marker(NamedTuple):
     partitions: tuple[int, ...] = (0,)
 
 
+class NoGroups:
+    """The coordinator of a broker that has no offsets partition."""
+
+    def on_transaction_completed(
+        self, partition: int, producer_id: int, marker_offset: int, *, is_commit: bool
+    ) -> None:
+        raise AssertionError("no marker is about offsets")
+
+
 def apis(node: Node) -> TransactionApis:
     node.update_metadata()
-    return TransactionApis(node.manager.appends, node.manager.hosted, lambda: NOW_MS)
+    return TransactionApis(node.manager.appends, node.manager.hosted, NoGroups(), lambda: NOW_MS)
 
 
 def over_the_wire(response: Any) -> Any:

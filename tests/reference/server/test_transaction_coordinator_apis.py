@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn, EndTxn, ListTransactions, DescribeTransactions and InitProducerId, in every version."""
+"""AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, ListTransactions, DescribeTransactions, InitProducerId: all versions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
+from nemesis.reference.coordinator.key_partitions import partition_for
 from nemesis.reference.coordinator.transaction.transaction_requests import TransactionalProducer
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, TopicPartition
 from nemesis.reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.protocol.versions import OFFERED, ApiKey
@@ -24,6 +25,7 @@ from tests.reference.server.answers import answered
 
 NONE = ErrorCode.none
 UNKNOWN = TopicPartition("unknown", 0)
+OFFSETS_PARTITIONS = 7
 
 
 def versions(api_key: ApiKey) -> range:
@@ -36,7 +38,9 @@ def over_the_wire(response: Any) -> Any:
 
 
 def apis(node: TransactionNode) -> TransactionCoordinatorApis:
-    return TransactionCoordinatorApis(node.coordinator, node.node.cache)
+    return TransactionCoordinatorApis(
+        node.coordinator, node.node.cache, offsets_partition_count=OFFSETS_PARTITIONS
+    )
 
 
 def topics(owner: type[Any], field: str, keys: Iterable[TopicPartition]) -> tuple[Any, ...]:
@@ -113,6 +117,35 @@ def test_partitions_are_added_in_every_version(tmp_path: Path, version: int) -> 
         fenced = producer_of(producer, epoch=7)
         name = "invalid_producer_epoch" if version < 2 else "producer_fenced"
         assert await add(node, version, fenced, TP) == {TP: ErrorCode[name]}
+
+    on_transaction_node(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.ADD_OFFSETS_TO_TXN))
+def test_offsets_are_added_in_every_version(tmp_path: Path, version: int) -> None:
+    async def scenario(node: TransactionNode) -> None:
+        await node.lead()
+        producer = await node.begun()
+
+        async def add_offsets(sender: TransactionalProducer) -> ErrorCode:
+            request = build(
+                load_request_schema(ApiKey.ADD_OFFSETS_TO_TXN, version),
+                transactional_id=sender.transactional_id,
+                producer_id=sender.producer_id,
+                producer_epoch=sender.epoch,
+                group_id="g",
+            )
+            answer = await answered(apis(node).handle_add_offsets_to_txn(request))
+            code: ErrorCode = over_the_wire(answer).error_code
+            return code
+
+        assert await add_offsets(producer) is NONE
+        number = partition_for("g", OFFSETS_PARTITIONS)
+        partition = TopicPartition(GROUP_METADATA_TOPIC_NAME, number)
+        assert node.coordinator.describe_transaction(ID).partitions == {partition}
+        assert node.state == "Ongoing"
+        name = "invalid_producer_epoch" if version < 2 else "producer_fenced"
+        assert await add_offsets(producer_of(producer, epoch=7)) is ErrorCode[name]
 
     on_transaction_node(tmp_path, scenario)
 
