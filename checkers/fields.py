@@ -166,8 +166,19 @@ _NOT_SENT: Final = "a refused write changed nothing; it is there for people who 
 _ATTEMPT: Final = "an intention: what was committed, in the transaction log, is constrained"
 _WALL_CLOCK: Final = "wall clocks may be wrong: no property may rely on them"
 _PRODUCER: Final = "for people; that nothing is stored twice is judged by the values (`duplicate`)"
+_TRANSACTION: Final = "transactions have no property yet"
 _REASON_BY_KIND: Final = MappingProxyType(
     {
+        **dict.fromkeys(
+            (
+                "transaction-opened",
+                "marker-appended",
+                "transaction-partition-added",
+                "transaction-completed",
+                "stored-marker",
+            ),
+            _TRANSACTION,
+        ),
         "znode-refused": _NOT_SENT,
         "znode-outcome": _ATTEMPT,
         "fetch-answered": "names the cause of a finding; followers are judged by their logs",

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origi
 
 import msgspec
 
-FORMAT_VERSION: Final = 9
+FORMAT_VERSION: Final = 10
 """The format of raw files and of Parquet files; ``nemesis.history.older_formats`` reads what older versions wrote."""
 NO_ERROR: Final = "NONE"
 """The ``error`` of what succeeded."""
@@ -26,6 +26,10 @@ INITIAL_TOPICS: Final = "initial-topics"
 """The ``check`` of a cluster that was not ready before the first fault."""
 IDEMPOTENT: Final = "idempotent"
 """The ``delivery`` of sends that are stored in the log once, however often they were sent."""
+COMMIT: Final = "commit"
+"""The ``outcome`` of a transaction whose records count."""
+ABORT: Final = "abort"
+"""The ``outcome`` of a transaction whose records do not count."""
 
 
 class Kind(StrEnum):
@@ -61,6 +65,8 @@ class Kind(StrEnum):
     BECOME_LEADER = "become-leader"
     BECOME_FOLLOWER = "become-follower"
     APPEND = "append"
+    TRANSACTION_OPENED = "transaction-opened"
+    MARKER_APPENDED = "marker-appended"
     TRUNCATE = "truncate"
     LOG_START_OFFSET = "log-start-offset"
     SEGMENTS_DELETED = "segments-deleted"
@@ -74,6 +80,8 @@ class Kind(StrEnum):
     ISR_CHANGE_COMMITTED = "isr-change-committed"
     PRODUCE_ACKNOWLEDGED = "produce-acknowledged"
     REPLICA_STOPPED = "replica-stopped"
+    TRANSACTION_PARTITION_ADDED = "transaction-partition-added"
+    TRANSACTION_COMPLETED = "transaction-completed"
     METADATA_UPDATED = "metadata-updated"
     PARTITION_METADATA = "partition-metadata"
     JOB_STARTED = "job-started"
@@ -103,6 +111,7 @@ class Kind(StrEnum):
     STORED_LOG = "stored-log"
     STORED_SEGMENT = "stored-segment"
     STORED_BATCH = "stored-batch"
+    STORED_MARKER = "stored-marker"
     STORED_INDEX_ENTRY = "stored-index-entry"
     STORED_EPOCH = "stored-epoch"
     STORED_SNAPSHOT = "stored-snapshot"
@@ -168,11 +177,19 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     delivery: Word | None = None
     """`idempotent` for a send whose record is stored once, however often it was sent."""
     producer_id: int | None = None
-    """The id that the cluster gave to an idempotent producer."""
+    """The id that the cluster gave to an idempotent or a transactional producer."""
     producer_epoch: int | None = None
     """The epoch of that producer id."""
     sequence: int | None = None
     """The sequence number of the batch among those of its producer, epoch and partition."""
+
+    # Transactions
+    coordinator_epoch: int | None = None
+    """The epoch of the transaction coordinator that decided a transaction: the leader epoch of its log."""
+    outcome: Word | None = None
+    """How a transaction ends: `commit` or `abort`."""
+    first_offset: Records | None = None
+    """The first offset of a transaction in a log; −1: the log holds none of its data."""
 
     # Groups of consumers
     group: Word | None = None
@@ -300,7 +317,7 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     session_state: Word | None = None
     """The state of the broker's session as the broker knows it: `connected`, `suspended` or `expired`."""
     timeout_ms: Milliseconds | None = None
-    """The time-out of the session."""
+    """The time-out of the session, or of a producer's transactions."""
     zxid: int | None = None
     """The id of a transaction of ZooKeeper."""
     zk_version: int | None = None

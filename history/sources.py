@@ -121,6 +121,7 @@ _KINDS: Final[Mapping[EventSource, tuple[Kind, ...]]] = MappingProxyType(
             Kind.STORED_LOG,
             Kind.STORED_SEGMENT,
             Kind.STORED_BATCH,
+            Kind.STORED_MARKER,
             Kind.STORED_INDEX_ENTRY,
             Kind.STORED_EPOCH,
             Kind.STORED_SNAPSHOT,

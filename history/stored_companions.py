@@ -203,18 +203,18 @@ def _read_keys(files: Files, path: str, position: int) -> list[tuple[int, bytes]
     keys: list[tuple[int, bytes]] = []
     index = 0
     for _ in range(count):
-        size, index = _varint(records, index)
+        size, index = varint(records, index)
         behind = index + size
-        _, index = _varint(records, index + 1)  # behind one byte of attributes: the time
-        delta, index = _varint(records, index)
-        key_size, index = _varint(records, index)
+        _, index = varint(records, index + 1)  # behind one byte of attributes: the time
+        delta, index = varint(records, index)
+        key_size, index = varint(records, index)
         if key_size >= 0:
             keys.append((base + delta, records[index : index + key_size]))
         index = behind
     return keys
 
 
-def _varint(data: bytes, index: int) -> tuple[int, int]:
+def varint(data: bytes, index: int) -> tuple[int, int]:
     """Return a signed number of variable length, and where it ends."""
     value = shift = 0
     while True:

@@ -6,9 +6,9 @@ log directory there are ``<topic>-<partition>/<base offset, 20 digits>.log`` fil
 of what the cleaner has been through.
 
 A log is read up to the first batch that is cut short or whose CRC-32C does not match its bytes: that is where the
-next start would cut it. Records are not looked at: two batches are the same if base offset,
-extent, leader epoch and CRC are. What stands beside the batches, the indexes among them, is read by
-``stored_companions``.
+next start would cut it. Of records only those of control batches are looked at, which are markers
+(``stored_markers``). Two batches are the same if base offset, extent, leader epoch and CRC are. What stands beside the
+batches, the indexes among them, is read by ``stored_companions``.
 
 Limits: one replica's batches are in memory at a time; moves between directories (``-future``) and deleted logs
 (``-delete``, ``.deleted``) are left out.
@@ -34,6 +34,7 @@ from nemesis.history.stored_companions import (
     offsets_of,
     read_companions,
 )
+from nemesis.history.stored_markers import StoredMarker, marker_of
 
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 LOG_STARTS: Final = "log-start-offset-checkpoint"
@@ -73,6 +74,10 @@ class StoredBatch(NamedTuple):
     """−1 also of control batches, which no producer numbers."""
     producer_epoch: int
     base_sequence: int
+    marked_producer: int
+    """Of a control batch, the producer whose transaction it ends; −1 of any other."""
+    marker: StoredMarker | None
+    """Of a control batch that holds one."""
 
 
 class StoredSegment(NamedTuple):
@@ -195,8 +200,9 @@ def _batch(data: bytes, position: int, segment: int) -> tuple[StoredBatch | None
     is_whole = magic == _MAGIC and length >= _HEADER_BYTES - _PREFIX_BYTES and end <= len(data)
     if not is_whole or delta < 0 or crc32c(data[position + _CRC_COVERS_FROM : end]) != crc:
         return None, position
+    marked, marker = -1, None
     if attributes & _CONTROL:
-        producer = -1
+        marked, producer, marker = producer, -1, marker_of(data[position:end])
     batch = StoredBatch(
         base,
         base + delta,
@@ -208,6 +214,8 @@ def _batch(data: bytes, position: int, segment: int) -> tuple[StoredBatch | None
         producer,
         producer_epoch,
         sequence,
+        marked,
+        marker,
     )
     return batch, end
 

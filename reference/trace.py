@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from nemesis.history.events import Kind
+from nemesis.history.events import ABORT, COMMIT, Kind
 from nemesis.history.recorder import Recorder
 
-__all__ = ["Kind", "NullTracer", "RecorderTracer", "Tracer"]
+__all__ = ["ABORT", "COMMIT", "Kind", "NullTracer", "RecorderTracer", "Tracer"]
 
 
 class Tracer(Protocol):

@@ -252,6 +252,45 @@ def _isr_change_committed(event: Event) -> str:
     return f"leader {event.node} of {_of(event)} learnt that the ISR {event.isr or []} is committed{known}"
 
 
+def _transaction_opened(event: Event) -> str:
+    return f"{_actor(event)} appended the first batch of {_transaction(event)} at offset {event.offset} of {_of(event)}"
+
+
+def _marker_appended(event: Event) -> str:
+    began = (
+        f", which began at offset {event.first_offset}" if (event.first_offset or 0) >= 0 else ""
+    )
+    return (
+        f"{_actor(event)} appended the marker of coordinator epoch {event.coordinator_epoch} at offset {event.offset} "
+        f"of {_of(event)}: {event.outcome} of {_transaction(event)}{began}"
+    )
+
+
+def _transaction_partition_added(event: Event) -> str:
+    return (
+        f"the coordinator on broker {event.node} added {_of(event)} to {_transaction(event)}, whose time-out is "
+        f"{event.timeout_ms} ms"
+    )
+
+
+def _transaction_completed(event: Event) -> str:
+    return (
+        f"the coordinator on broker {event.node}, of epoch {event.coordinator_epoch}, completed {_transaction(event)} "
+        f"in {_of(event)}: {event.outcome}"
+    )
+
+
+def _stored_marker(event: Event) -> str:
+    return (
+        f"the files of broker {event.node} hold the marker of coordinator epoch {event.coordinator_epoch} at offset "
+        f"{event.offset} of {_of(event)}: {event.outcome} of {_transaction(event)}"
+    )
+
+
+def _transaction(event: Event) -> str:
+    return f"a transaction of producer {event.producer_id}, epoch {event.producer_epoch}"
+
+
 def _truncate(event: Event) -> str:
     own = f", its own high watermark being {event.high_watermark}" if event.high_watermark else ""
     before = event.high_watermark_before
@@ -595,6 +634,10 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.HIGH_WATERMARK: _high_watermark,
         Kind.ISR_CHANGE_PROPOSED: _isr_change_proposed,
         Kind.ISR_CHANGE_COMMITTED: _isr_change_committed,
+        Kind.TRANSACTION_OPENED: _transaction_opened,
+        Kind.MARKER_APPENDED: _marker_appended,
+        Kind.TRANSACTION_PARTITION_ADDED: _transaction_partition_added,
+        Kind.TRANSACTION_COMPLETED: _transaction_completed,
         Kind.TRUNCATE: _truncate,
         Kind.LOG_LOADED: _log_loaded,
         Kind.LOG_DIR_CHANGED: _log_dir_changed,
@@ -607,6 +650,7 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.STORED_LOG: _stored_log,
         Kind.STORED_SEGMENT: _stored_segment,
         Kind.STORED_BATCH: _stored_batch,
+        Kind.STORED_MARKER: _stored_marker,
         Kind.STORED_INDEX_ENTRY: _stored_index_entry,
         Kind.STORED_EPOCH: _stored_epoch,
         Kind.STORED_SNAPSHOT: _stored_snapshot,

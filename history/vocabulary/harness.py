@@ -262,6 +262,21 @@ class StoredBatch(View, frozen=True, kw_only=True):
     """The sequence number of the first record."""
 
 
+@declares(Kind.STORED_MARKER)
+class StoredMarker(View, frozen=True, kw_only=True):
+    """The marker in a control batch of such a log."""
+
+    topic: Word
+    partition: int
+    offset: Records
+    leader_epoch: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    outcome: Word
+    topic_id: Word | None = None
+
+
 @declares(Kind.STORED_INDEX_ENTRY)
 class StoredIndexEntry(View, frozen=True, kw_only=True):
     """An entry of the offset index (with a position) or of the time index (with a time) of a segment of such a log."""

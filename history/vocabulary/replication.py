@@ -6,7 +6,7 @@ Writer: a broker of the reference (process ``broker-N``, ``node`` N). It sets ``
 from __future__ import annotations
 
 from nemesis.history.events import Bytes, Kind, Milliseconds, Records, Word
-from nemesis.history.vocabulary.declaring import PartitionView, declares
+from nemesis.history.vocabulary.declaring import PartitionView, View, declares
 
 
 @declares(Kind.LOG_LOADED)
@@ -64,6 +64,30 @@ class Append(PartitionView, frozen=True, kw_only=True):
     crc: int
     log_end_offset: Records
     """The end of the log after the append."""
+
+
+@declares(Kind.TRANSACTION_OPENED)
+class TransactionOpened(PartitionView, frozen=True, kw_only=True):
+    """The broker has appended the first batch of a transaction, at `offset`."""
+
+    role: Word
+    offset: Records
+    producer_id: int
+    producer_epoch: int
+
+
+@declares(Kind.MARKER_APPENDED)
+class MarkerAppended(PartitionView, frozen=True, kw_only=True):
+    """The broker has appended the marker that ends a transaction, at `offset`."""
+
+    role: Word
+    leader_epoch: int
+    offset: Records
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    outcome: Word
+    first_offset: Records
 
 
 @declares(Kind.TRUNCATE)
@@ -226,6 +250,30 @@ class ProduceAcknowledged(PartitionView, frozen=True, kw_only=True):
     acks: int
     high_watermark: Records
     isr: list[int]
+
+
+@declares(Kind.TRANSACTION_PARTITION_ADDED)
+class TransactionPartitionAdded(View, frozen=True, kw_only=True):
+    """A transaction includes a partition, by the log of its coordinator."""
+
+    topic: Word
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    timeout_ms: Milliseconds
+
+
+@declares(Kind.TRANSACTION_COMPLETED)
+class TransactionCompleted(View, frozen=True, kw_only=True):
+    """A transaction is complete, by the log of its coordinator: one event for each partition that exists."""
+
+    topic: Word
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    outcome: Word
 
 
 @declares(Kind.REPLICA_STOPPED)

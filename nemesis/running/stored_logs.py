@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nemesis.history.events import NO_ERROR, Kind
+from nemesis.history.events import ABORT, COMMIT, NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.history.stored_companions import Companions
 from nemesis.history.stored_logs import StoredLog
@@ -89,6 +89,17 @@ def _record(recorder: Recorder, node: int, log: StoredLog, *, is_alive: bool) ->
             producer_epoch=batch.producer_epoch,
             sequence=batch.base_sequence,
         )
+        if batch.marker is not None:
+            recorder.record(
+                Kind.STORED_MARKER,
+                **tp,
+                offset=batch.base_offset,
+                leader_epoch=batch.leader_epoch,
+                producer_id=batch.marked_producer,
+                producer_epoch=batch.producer_epoch,
+                coordinator_epoch=batch.marker.coordinator_epoch,
+                outcome=COMMIT if batch.marker.is_commit else ABORT,
+            )
     _record_companions(recorder, tp, log.companions)
 
 

@@ -26,7 +26,7 @@ from nemesis.reference.log.log_append_info import LogAppendInfo
 from nemesis.reference.log.log_manager import LogManager
 from nemesis.reference.model import UNDEFINED_EPOCH, TopicPartition
 from nemesis.reference.protocol.record_batch import HEADER_SIZE, read_header
-from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.trace import ABORT, COMMIT, Kind, Tracer
 
 
 class LocalReplica:
@@ -267,6 +267,26 @@ class LocalReplica:
                 last_offset=batch.last_offset,
                 crc=batch.crc,
                 log_end_offset=batch.last_offset + 1,
+            )
+        for opened in info.opened:
+            self.trace(
+                Kind.TRANSACTION_OPENED,
+                role=role,
+                offset=opened.first_offset,
+                producer_id=opened.producer_id,
+                producer_epoch=opened.producer_epoch,
+            )
+        for marker in info.markers:
+            self.trace(
+                Kind.MARKER_APPENDED,
+                role=role,
+                leader_epoch=marker.leader_epoch,
+                offset=marker.offset,
+                producer_id=marker.producer_id,
+                producer_epoch=marker.producer_epoch,
+                coordinator_epoch=marker.coordinator_epoch,
+                outcome=ABORT if marker.is_aborted else COMMIT,
+                first_offset=marker.first_offset,
             )
 
 

@@ -44,7 +44,10 @@ from nemesis.reference.log.partition_metadata import (
     read_partition_metadata,
     write_partition_metadata,
 )
-from nemesis.reference.log.producer_append_info import TransactionStep, Updates
+from nemesis.reference.log.producer_append_info import (
+    AnalyzedAppend,
+    OpenedTransaction,
+)
 from nemesis.reference.log.producer_state_manager import (
     PRODUCER_ID_EXPIRATION_MS,
     ProducerStateManager,
@@ -242,8 +245,9 @@ class Log(LocalLog):
         assigned, headers = assign(records, produced, self.log_end_offset, leader_epoch)
         if attributes & _OF_TRANSACTIONS:
             append = self.producer_state_manager.analyzed(assigned, headers, origin)
-            return self._append(assigned, headers, *append)
-        return self._append(assigned, headers, self.producer_state_manager.validated(headers))
+        else:
+            append = AnalyzedAppend(self.producer_state_manager.validated(headers))
+        return self._append(assigned, headers, append)
 
     def append_as_follower(self, records: bytes) -> LogAppendInfo:
         """Append the leader's batches as they are; a last one that was cut short is left out.
@@ -271,8 +275,9 @@ class Log(LocalLog):
         if attributes & _OF_TRANSACTIONS:
             origin = AppendOrigin.REPLICATION
             append = self.producer_state_manager.analyzed(records, headers, origin)
-            return self._append(records, headers, *append)
-        return self._append(records, headers, self.producer_state_manager.replicated(headers))
+        else:
+            append = AnalyzedAppend(self.producer_state_manager.replicated(headers))
+        return self._append(records, headers, append)
 
     def allow_gaps(self) -> None:
         """From now on there may be gaps: that is made to last before the first one is there."""
@@ -438,11 +443,7 @@ class Log(LocalLog):
         super().close()
 
     def _append(
-        self,
-        records: bytes,
-        headers: Sequence[RecordBatchHeader],
-        producers: Updates,
-        transactions: Sequence[TransactionStep] = (),
+        self, records: bytes, headers: Sequence[RecordBatchHeader], append: AnalyzedAppend
     ) -> LogAppendInfo:
         first_offset = self.log_end_offset
         if not headers:
@@ -454,6 +455,7 @@ class Log(LocalLog):
                     latest = header.partition_leader_epoch
                     self.leader_epoch_cache.assign(latest, header.base_offset)
             self._append_to_segment(records, headers)
+        producers, transactions, markers = append
         self.producer_state_manager.update(producers)
         last_offset = headers[-1].last_offset
         self.log_end_offset = last_offset + 1
@@ -463,7 +465,9 @@ class Log(LocalLog):
             self._update_last_stable_offset()
         if self.unflushed_messages >= self.config.flush_interval_messages:
             self.flush()
-        return LogAppendInfo(first_offset, last_offset, appended_batches(headers))
+        opened = tuple(step for step in transactions if isinstance(step, OpenedTransaction))
+        batches = appended_batches(headers)
+        return LogAppendInfo(first_offset, last_offset, batches, opened=opened, markers=markers)
 
     def _set_high_watermark(self, offset: int) -> None:
         self.high_watermark = self.last_stable_offset = self._clamped(offset)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from nemesis.reference.log.producer_append_info import OpenedTransaction, WrittenMarker
 from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 
@@ -29,6 +30,9 @@ class LogAppendInfo(NamedTuple):
     batches: tuple[AppendedBatch, ...]
     log_append_time: int = -1
     """Of a batch that was in the log before, and so was not appended again: its time in ms."""
+    opened: tuple[OpenedTransaction, ...] = ()
+    """The transactions that begin with one of the batches."""
+    markers: tuple[WrittenMarker, ...] = ()
 
 
 def appended_batches(headers: Iterable[RecordBatchHeader]) -> tuple[AppendedBatch, ...]:

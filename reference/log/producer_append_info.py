@@ -49,6 +49,7 @@ class OpenedTransaction(NamedTuple):
 
     producer_id: int
     first_offset: int
+    producer_epoch: int
 
 
 class CompletedTransaction(NamedTuple):
@@ -64,11 +65,25 @@ class CompletedTransaction(NamedTuple):
 TransactionStep = OpenedTransaction | CompletedTransaction
 
 
+class WrittenMarker(NamedTuple):
+    """A marker in the log, whether or not its producer had a transaction open there."""
+
+    offset: int
+    leader_epoch: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    is_aborted: bool
+    first_offset: int
+    """Where the transaction begins in this log; −1 if none of its data is there."""
+
+
 class AnalyzedAppend(NamedTuple):
     """What an append means for its producers and their transactions; the latter in the sequence of the log."""
 
     producers: Updates
     transactions: tuple[TransactionStep, ...] = ()
+    markers: tuple[WrittenMarker, ...] = ()
 
 
 def analyzed(
@@ -84,6 +99,7 @@ def analyzed(
     """
     producers: dict[int, ProducerStateEntry] = {}
     steps: list[TransactionStep] = []
+    markers: list[WrittenMarker] = []
     is_checked = origin is not AppendOrigin.REPLICATION
     for header in headers:
         producer_id = header.producer_id
@@ -97,6 +113,7 @@ def analyzed(
             if is_checked and before is not None:
                 check_marker(before, header, marker)
             producers[producer_id] = ended(before, header, marker.coordinator_epoch)
+            markers.append(_written(before, header, marker))
             if before is not None and before.has_open_transaction:
                 steps.append(_completed(before, header, marker))
         else:
@@ -104,8 +121,9 @@ def analyzed(
                 check_batch(before, header, origin)
             after = producers[producer_id] = appended(before, header)
             if after.has_open_transaction and (before is None or not before.has_open_transaction):
-                steps.append(OpenedTransaction(producer_id, header.base_offset))
-    return AnalyzedAppend(producers, tuple(steps))
+                opened = OpenedTransaction(producer_id, header.base_offset, header.producer_epoch)
+                steps.append(opened)
+    return AnalyzedAppend(producers, tuple(steps), tuple(markers))
 
 
 def check_batch(
@@ -155,6 +173,20 @@ def _epoch_error(entry: ProducerStateEntry, header: RecordBatchHeader) -> Invali
     return InvalidProducerEpochError(
         f"producer {entry.producer_id} sends epoch {header.producer_epoch}, and epoch"
         f" {entry.producer_epoch} has been seen"
+    )
+
+
+def _written(
+    before: ProducerStateEntry | None, header: RecordBatchHeader, marker: EndTransactionMarker
+) -> WrittenMarker:
+    return WrittenMarker(
+        header.base_offset,
+        header.partition_leader_epoch,
+        header.producer_id,
+        header.producer_epoch,
+        marker.coordinator_epoch,
+        marker.control_type is ControlRecordType.ABORT,
+        NO_OFFSET if before is None else before.current_txn_first_offset,
     )
 
 

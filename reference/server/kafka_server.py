@@ -284,6 +284,7 @@ class KafkaServer:
             scheduler=self._scheduler,
             wall_clock=self._wall_clock,
             generate_producer_id=self._producer_ids.generate_producer_id,
+            tracer=self._tracer,
         )
 
     def _coordinator_replicas(self) -> CoordinatorReplicas:

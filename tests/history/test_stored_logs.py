@@ -8,9 +8,17 @@ from uuid import UUID
 import pytest
 
 from nemesis.history.stored_logs import StoredLog, read_logs
+from nemesis.history.stored_markers import StoredMarker, marker_of
 from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.log.log_validator import AppendOrigin
 from nemesis.reference.model import TopicPartition
+from nemesis.reference.protocol.control_records import (
+    ControlRecordType,
+    EndTransactionMarker,
+    end_transaction_batch,
+)
+from nemesis.reference.protocol.record_batch import TRANSACTIONAL_FLAG
 from nemesis.simulation.disk import SimulatedDisk
 from tests.reference.log.batches import batch
 
@@ -96,3 +104,38 @@ def test_the_metadata_log_of_a_quorum_is_not_a_log_of_a_replica(disk: SimulatedD
         config=LogConfig(),
     )
     assert read(disk).topic == "t"
+
+
+def test_markers_of_transactions(disk: SimulatedDisk) -> None:
+    log = write(disk, [2])
+    records = batch(attributes=TRANSACTIONAL_FLAG, producer=(7, 3, 0))
+    log.append_as_leader(records, 0)
+    for control_type in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
+        marker = end_transaction_batch(7, 3, EndTransactionMarker(control_type, 300), 0)
+        log.append_as_leader(marker, 0, AppendOrigin.COORDINATOR)
+    stored = read(disk).batches
+    assert [item.producer_id for item in stored] == [-1, 7, -1, -1]
+    assert [item.marked_producer for item in stored] == [-1, -1, 7, 7]
+    assert [item.marker for item in stored] == [
+        None,
+        None,
+        StoredMarker(is_commit=False, coordinator_epoch=300),
+        StoredMarker(is_commit=True, coordinator_epoch=300),
+    ]
+
+
+KAFKA_COMMIT = bytes.fromhex(
+    "00000000000000040000003e0000000002"
+    "00000000" + "0030" + "00000000" + "0000000000000000" * 2 + "0000000000000007" + "0003"
+    "ffffffff" + "00000001" + "200000000800000001" + "0c" + "000000000009" + "00"
+)
+"""A control batch, written by hand after Kafka's format: base offset 4, producer 7, epoch 3, coordinator epoch 9."""
+
+
+def test_a_marker_in_kafkas_format() -> None:
+    assert marker_of(KAFKA_COMMIT) == StoredMarker(is_commit=True, coordinator_epoch=9)
+    kraft = KAFKA_COMMIT.replace(bytes.fromhex("0800000001"), bytes.fromhex("0800000002"))
+    assert marker_of(kraft) is None, "the new leader of a quorum"
+    without_record = KAFKA_COMMIT[:57] + bytes(4)
+    assert marker_of(without_record) is None
+    assert marker_of(KAFKA_COMMIT[:-4]) is None, "cut short"

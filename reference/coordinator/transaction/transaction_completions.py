@@ -23,6 +23,7 @@ from nemesis.reference.coordinator.transaction.transaction_state_manager import 
     TransactionStateManager,
 )
 from nemesis.reference.coordinator.transaction.transaction_states import TransactionState
+from nemesis.reference.coordinator.transaction.transaction_traces import TransactionTraces
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.ports import Scheduler
 
@@ -77,6 +78,8 @@ class _Completion:
     owned: OwnedTransaction
     transition: Transition
     marker: TransactionMarker
+    partitions: set[TopicPartition]
+    """Those of the transaction that exist."""
 
     @property
     def transactional_id(self) -> str:
@@ -91,10 +94,12 @@ class TransactionCompletions:
         transactions: TransactionStateManager,
         channels: MarkerChannels,
         scheduler: Scheduler,
+        traces: TransactionTraces,
     ) -> None:
         self._transactions = transactions
         self._channels = channels
         self._scheduler = scheduler
+        self._traces = traces
 
     def start(self, owned: OwnedTransaction, now_ms: int) -> None:
         """Complete a transaction whose decision is in the log."""
@@ -103,7 +108,9 @@ class TransactionCompletions:
         marker = TransactionMarker(
             metadata.producer_id, metadata.producer_epoch, owned.coordinator_epoch, is_commit
         )
-        completion = _Completion(owned, metadata.prepare_complete(now_ms), marker)
+        completion = _Completion(
+            owned, metadata.prepare_complete(now_ms), marker, {*metadata.partitions}
+        )
         self._send(completion, metadata.partitions)
 
     def _send(self, completion: _Completion, partitions: Iterable[TopicPartition]) -> None:
@@ -114,6 +121,7 @@ class TransactionCompletions:
         if gone:
             _logger.info("%s: %s are deleted", completion.transactional_id, sorted(gone))
             completion.owned.metadata.remove_partitions(gone)
+            completion.partitions.difference_update(gone)
         if existing:
             self._channels.send(
                 completion.marker, existing, lambda errors: self._on_answer(completion, errors)
@@ -145,7 +153,11 @@ class TransactionCompletions:
         def on_stored(error: ErrorCode) -> None:
             if error is unavailable:
                 self._retry(completion, lambda: self._append(completion))
-            elif error is not ErrorCode.none:
+            elif error is ErrorCode.none:
+                self._traces.completed(
+                    completion.owned.coordinator_epoch, completion.transition, completion.partitions
+                )
+            else:
                 _logger.info("%s is not complete: %s", completion.transactional_id, error.name)
 
         if self._transactions.is_current(completion.owned):

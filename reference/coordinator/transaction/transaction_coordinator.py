@@ -42,9 +42,11 @@ from nemesis.reference.coordinator.transaction.transaction_states import (
     PREPARED,
     TransactionState,
 )
+from nemesis.reference.coordinator.transaction.transaction_traces import TransactionTraces
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.ports import Scheduler, WallClock
+from nemesis.reference.trace import Tracer
 
 _logger = logging.getLogger(__name__)
 
@@ -69,10 +71,12 @@ class TransactionCoordinator:
         scheduler: Scheduler,
         wall_clock: WallClock,
         generate_producer_id: Callable[[], Awaitable[int]],
+        tracer: Tracer,
     ) -> None:
         self._config = config
         self._transactions = transactions
-        self._completions = TransactionCompletions(transactions, channels, scheduler)
+        self._traces = TransactionTraces(tracer)
+        self._completions = TransactionCompletions(transactions, channels, scheduler, self._traces)
         self._scheduler = scheduler
         self._wall_clock = wall_clock
         self._generate_producer_id = generate_producer_id
@@ -216,8 +220,15 @@ class TransactionCoordinator:
         elif metadata.state is TransactionState.ONGOING and partitions <= metadata.partitions:
             callback(ErrorCode.none)
         else:
+            added = partitions - metadata.partitions
             transition = metadata.prepare_add_partitions(partitions, self._wall_clock())
-            self._transactions.append(owned, transition, callback)
+
+            def on_stored(error: ErrorCode) -> None:
+                if error is ErrorCode.none:
+                    self._traces.partitions_added(owned.coordinator_epoch, transition, added)
+                callback(error)
+
+            self._transactions.append(owned, transition, on_stored)
 
     def verify_partitions(
         self, producer: TransactionalProducer, partitions: Collection[TopicPartition]

@@ -110,6 +110,7 @@ class TransactionNode:
             scheduler=self.node.scheduler,
             wall_clock=self.now_ms,
             generate_producer_id=self._generate_producer_id,
+            tracer=self.node.trace,
         )
         self.node.manager.add_role_listener(
             CoordinatorRoles({TRANSACTION_STATE_TOPIC_NAME: self.coordinator}, lambda _: None)

@@ -77,7 +77,7 @@ def test_what_is_sent_again_is_answered_with_its_first_offset_and_time(tmp_path:
     log = opened(tmp_path)
     assert [send(log, sequence, count=2) for sequence in (0, 2, 4, 6, 8)] == [0, 2, 4, 6, 8]
     again = log.append_as_leader(sent(0, count=2), 1)
-    assert again == (0, 1, (), NOW_MS)
+    assert again[:4] == (0, 1, (), NOW_MS)
     assert log.log_end_offset == 10
 
 
