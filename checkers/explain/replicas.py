@@ -43,14 +43,15 @@ def no_truncation_below_hw(case: Case) -> str:
             "(KAFKA-14704)."
         )
     own = (
-        f" Its own high watermark, {cut.high_watermark}, lags behind the leader's, and is no place to cut (KIP-101)."
+        f" It cut at its own high watermark, {cut.high_watermark}, which lags behind the leader's. Since KIP-101 a "
+        "follower asks the leader where their logs part, and cuts there."
         if cut.kind == Kind.TRUNCATE and cut.high_watermark == cut.log_end_offset
         else ""
     )
     return (
-        f"Broker {cut.node} was counted on for every record below {mark.high_watermark}, and every leader elected "
-        "from the ISR has those, so nothing it had there could differ from a leader's log. It no longer has those "
-        f"from {cut.log_end_offset} on: if it is elected now, they are lost.{own}"
+        f"Records below {mark.high_watermark} are committed: each broker in the ISR has the same ones, so broker "
+        f"{cut.node} had no reason to cut there. Until it has fetched those from {cut.log_end_offset} on again, its "
+        f"election would lose them.{own}"
     )
 
 

@@ -238,7 +238,7 @@ def _high_watermark(event: Event) -> str:
     counted = event.isr if event.maximal_isr is None else event.maximal_isr
     return (
         f"leader {event.node} (leader epoch {event.leader_epoch}) set the high watermark of {_of(event)} to "
-        f"{event.high_watermark} and counted {brokers(counted)} as in sync"
+        f"{event.high_watermark} and took {brokers(counted)} to be in sync"
     )
 
 

@@ -330,7 +330,11 @@ def _cuts_below(
         did = f"Broker {event.node} {_DID[event.kind]} at {event.log_end_offset} in {{tp}}, below"
         if highest is not None and event.log_end_offset < highest.high_watermark > cleaned:
             mark = highest.high_watermark
-            yield f"{did} the high watermark {mark} that counted it as in sync.", highest.row, row
+            yield (
+                f"{did} the high watermark {mark} of a leader that took it to be in sync.",
+                highest.row,
+                row,
+            )
         elif _is_below_its_own_mark(event, losses, cleaned):
             yield f"{did} its own high watermark {event.high_watermark_before}.", None, row
 

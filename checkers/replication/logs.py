@@ -269,8 +269,8 @@ def _diverged(
         if offset is not None:
             sentence = (
                 f"Broker {node} holds a record of leader epoch {history.log.epoch_at(offset)} at offset {offset} of "
-                f"{tp}, below a high watermark that counted it as in sync, where leader {newest.node} of epoch "
-                f"{newest.epoch} has one of leader epoch {reference.epoch_at(offset)}."
+                f"{tp}, below a high watermark of a leader that took it to be in sync, where leader {newest.node} of "
+                f"epoch {newest.epoch} has one of leader epoch {reference.epoch_at(offset)}."
             )
             apart = (_append_of(held, offset, logs) for held in (history.log, reference))
             proof = {newest.row, *(row for row in apart if row is not None)}

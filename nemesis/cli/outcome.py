@@ -13,7 +13,7 @@ from nemesis.checkers.framework.compiler import has_compiler
 from nemesis.checkers.framework.model import Finding, Outcome, Verdict
 from nemesis.cli.console import note, out, say, say_json
 from nemesis.cli.outcome_lines import lines, verdict_text
-from nemesis.cli.pasted import replay_of
+from nemesis.cli.pasted import replay_of, shrink_of
 from nemesis.history.run_directory import RunDirectory
 from nemesis.support.extras import cure
 from nemesis.support.paths import short
@@ -64,8 +64,11 @@ def say_outcome(
     report, replay = short(run_directory.report_file), replay_of(run_directory)
     # In one line however long: a terminal that breaks it does so without a new line in what is copied.
     under = f"; model: {model}" if model else ""
+    smaller = f"; shrink: {shrink}" if (shrink := shrink_of(run_directory, outcome)) else ""
     out.print(
-        verdict_text(outcome).append(f"{under}; report: {report}; replay: {replay}", "default")
+        verdict_text(outcome).append(
+            f"{under}; report: {report}; replay: {replay}{smaller}", "default"
+        )
     )
     raise typer.Exit(outcome.verdict.exit_code)
 

@@ -105,7 +105,7 @@ def _result_lines(result: Result) -> Iterator[Text]:
     count = result.finding_count
     findings = f", {count} finding{'s' * (count > 1)}" if count else ""
     extent = ", judged in part" if result.in_part_without else ""
-    checked = f"{result.checked} {result.unit}{extent}{findings}"
+    checked = f"{result.checked} {result.unit} checked{extent}{findings}"
     yield _headed(result.verdict, f"{result.property:<24} {checked}")
     for number, finding in enumerate(result.findings[:MAX_FINDINGS]):
         yield from _finding_lines(finding, with_steps=number == 0)

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.run_directory import RunDirectory
 from nemesis.support.paths import short
 
@@ -29,6 +30,14 @@ def replay_of(run: RunDirectory) -> str:
         return text
     arguments = stored[1:] if _are_there(stored) else ["replay", short(run.path)]
     return command(arguments)
+
+
+def shrink_of(run: RunDirectory, outcome: Outcome) -> str:
+    """Return the command that makes a broken simulated run smaller; empty for others."""
+    info = run.read_info()
+    if outcome.verdict is not Verdict.INVALID or info.shrunk or not info.simulation:
+        return ""
+    return command(["shrink", short(run.path)])
 
 
 def command(arguments: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ class TestNoTruncationBelowHw:
             finding(
                 "no-truncation-below-hw",
                 "t-0",
-                "Broker 2 cut its log at 4 in t-0, below the high watermark 5 that counted it as in sync.",
+                "Broker 2 cut its log at 4 in t-0, below the high watermark 5 of a leader that took it to be in sync.",
                 mark,
                 cut,
             ),
@@ -51,9 +51,11 @@ class TestNoTruncationBelowHw:
     def test_a_reload_that_lost_committed_records(self) -> None:
         events = [high_watermark(1, 1, 0, 5, [1, 2]), loaded(3, 2, 4, incarnation=2)]
         result = only(NoTruncationBelowHw(), events)
-        assert [item.sentence for item in result.findings] == [
-            "Broker 2 came back with its log at 4 in t-0, below the high watermark 5 that counted it as in sync."
-        ]
+        (only_finding,) = result.findings
+        assert only_finding.sentence == (
+            "Broker 2 came back with its log at 4 in t-0, below the high watermark 5 of a leader that took it to be "
+            "in sync."
+        )
 
     def test_a_move_that_left_committed_records_behind(self) -> None:
         moved = broker(3, 2, "log-dir-changed", path="/two", log_end_offset=4, **TP)
@@ -64,7 +66,7 @@ class TestNoTruncationBelowHw:
             "Broker 2 went on in another log directory at 4 in t-0, "
         )
         assert only_finding.sentence.endswith(
-            "below the high watermark 5 that counted it as in sync."
+            "below the high watermark 5 of a leader that took it to be in sync."
         )
 
     def test_an_unclean_election_allows_it(self) -> None:
@@ -98,7 +100,7 @@ class TestNoTruncationBelowOwnHw:
         mark = high_watermark(1, 1, 0, 5, [1, 2])
         cut = truncate(2, 2, 4, high_watermark_before=5)
         [only_finding] = only(NoTruncationBelowHw(), [mark, cut]).findings
-        assert only_finding.sentence.endswith("that counted it as in sync.")
+        assert only_finding.sentence.endswith("of a leader that took it to be in sync.")
 
     def test_histories_without_the_column_are_judged_as_before(self) -> None:
         assert only(NoTruncationBelowHw(), [truncate(1, 3, 4)]).verdict is Verdict.VALID
@@ -182,7 +184,7 @@ class TestNoTruncationBelowHwAndPower:
             finding(
                 "no-truncation-below-hw",
                 "t-0",
-                "Broker 2 cut its log at 6 in t-0, below the high watermark 7 that counted it as in sync.",
+                "Broker 2 cut its log at 6 in t-0, below the high watermark 7 of a leader that took it to be in sync.",
                 low,
                 cut,
             ),
@@ -236,7 +238,7 @@ class TestNoTruncationBelowHwAndReassignment:
         cut = truncate(8, 2, 2)
         result = only(NoTruncationBelowHw(), [MARK, isr(2, 2, 1), deleted(3, 2), *back, late, cut])
         assert [item.sentence for item in result.findings] == [
-            "Broker 2 cut its log at 2 in t-0, below the high watermark 3 that counted it as in sync."
+            "Broker 2 cut its log at 2 in t-0, below the high watermark 3 of a leader that took it to be in sync."
         ]
 
     def test_a_leader_that_had_proposed_it_for_the_isr_counts_a_log_that_is_gone(self) -> None:
@@ -252,7 +254,7 @@ class TestNoTruncationBelowHwAndReassignment:
         proposed = high_watermark(7, 1, 1, 9, [1], maximal_isr=[1, 2])
         events = [MARK, isr(2, 2, 1), deleted(3, 2), *back, proposed, truncate(8, 2, 2)]
         assert [item.sentence for item in only(NoTruncationBelowHw(), events).findings] == [
-            "Broker 2 cut its log at 2 in t-0, below the high watermark 3 that counted it as in sync."
+            "Broker 2 cut its log at 2 in t-0, below the high watermark 3 of a leader that took it to be in sync."
         ]
 
     @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -145,11 +146,7 @@ def run(
     )
     make_ready(request, note)
     directory = create_run_directory(request, ["nemesis", *sys.argv[1:]])
-    kinds = ", ".join(dict.fromkeys(planned.fault.name for planned in request.plan))
-    note(
-        f"run {short(directory.path)}: seed {request.seed}, faults planned: {len(request.plan)}"
-        + (f" ({kinds})" if kinds else "")
-    )
+    note(f"run {short(directory.path)}: {_about(request)}")
     launch(request, directory, err, on_faults_over=lambda: _start_spark_early(request))
     again = f"nemesis check {short(directory.path)} --engine inline"
     try:
@@ -167,6 +164,16 @@ def run(
         kept = f"interrupted: what was recorded is kept, `{again}` judges it"
         raise Interrupted(kept) from None
     say_outcome(directory, outcome, as_json=as_json, is_verbose=is_verbose)
+
+
+def _about(request: RunRequest) -> str:
+    """Return what the run is about, in one line."""
+    scenario = request.scenario
+    bug = "" if request.mutant is None else f", planted bug {request.mutant.name}"
+    kinds = Counter(planned.fault.name for planned in request.plan)
+    listed = ", ".join(f"{kind} ({n})" if n > 1 else kind for kind, n in kinds.items())
+    faults = f"{len(request.plan)} faults planned" + (f": {listed}" if listed else "")
+    return f"{scenario.target} on {scenario.runtime}{bug}, seed {request.seed}; {faults}"
 
 
 def _start_spark_early(request: RunRequest) -> None:

@@ -82,7 +82,7 @@ def test_what_is_broken_comes_first_with_its_steps(is_verbose: bool) -> None:
         Verdict.INVALID, result("hw-bounded"), result("unseen", Verdict.INVALID, *[broken] * 5)
     )
     shown = printed(judged, is_verbose=is_verbose)
-    assert shown[0].split() == ["invalid", "unseen", "7", "events,", "5", "findings"]
+    assert shown[0].split() == ["invalid", "unseen", "7", "events", "checked,", "5", "findings"]
     assert shown[1].strip() == "t-0: Record 5 was never read."
     assert [line.strip() for line in shown[2:4]] == ["1. first", "2. second"]
     assert shown[6].strip() == "2 more: see the report"
