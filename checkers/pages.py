@@ -43,7 +43,7 @@ _FOREIGN_HEAD: Final = """\
 ## Histories of other systems
 
 `nemesis check FILE --workload NAME` decides the properties of that workload:
-[how](history.md#histories-from-elsewhere).
+[how](external-histories.md).
 """
 _FOREIGN_FINDINGS_HEAD: Final = """\
 ## Histories of other systems
