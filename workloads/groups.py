@@ -42,31 +42,36 @@ class GroupsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     """What a scenario may set, beside the load's options."""
 
     groups: Annotated[int, Meta(ge=1, le=100)] = 2
+    """Consumer groups."""
     members: Annotated[int, Meta(ge=1, le=100)] = 3
-    """Processes of each group."""
+    """Member processes of each group."""
     static_members: Annotated[int, Meta(ge=0, le=100)] = 1
-    """How many of them have an instance id."""
+    """This many members of each group are static: they have an instance id (KIP-345)."""
     lone_groups: Annotated[int, Meta(ge=0, le=100)] = 0
-    """Further groups of one dynamic member each, which are empty whenever their process is away."""
+    """Further groups with one dynamic member. Such a group is empty while its process is away."""
     assignors: Annotated[tuple[Literal["range", "cooperative-sticky"], ...], Meta(min_length=1)] = (
         "range",
         "cooperative-sticky",
     )
-    """How the groups assign partitions: each group in turn takes the next one."""
+    """Assignors: the first group uses the first, the second group the second, and so on in turn."""
     session_timeout_ms: _Milliseconds = 3_000
-    """Not below the brokers' ``group.min.session.timeout.ms``."""
+    """The session time-out of members; at least the brokers' ``group.min.session.timeout.ms``."""
     rebalance_timeout_ms: _Milliseconds = 4_000
+    """In a rebalance, the coordinator waits this long for the members to join again."""
     heartbeat_interval_ms: _Milliseconds = 500
+    """Milliseconds between the heartbeats of a member."""
     commit_interval_ms: _Milliseconds = 500
+    """Milliseconds between the offset commits of a member."""
     metadata_interval_ms: _Milliseconds = 2_000
+    """Milliseconds between metadata requests of a member, so that a group's leader sees new partitions."""
     member_interval_ms: _Milliseconds = 100
-    """A member's pace."""
+    """Each member takes at most one step, such as a poll, in this many milliseconds."""
     consuming_ms: tuple[_Milliseconds, _Milliseconds] = (4_000, 14_000)
-    """How long a member consumes before it leaves, crashes or pauses: at least and at most."""
+    """Shortest and longest time for which a member consumes before it leaves, crashes or pauses."""
     growth_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
-    """How often an administrator adds a partition to a topic of the groups; 0: never."""
+    """Milliseconds between additions of a partition to a topic of the groups; 0: none."""
     most_partitions: Annotated[int, Meta(ge=1, le=1000)] = 5
-    """No topic grows beyond it."""
+    """The most partitions to which a topic grows."""
 
 
 class Groups(ProduceConsume):

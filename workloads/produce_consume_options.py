@@ -20,62 +20,72 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     """What a scenario may set."""
 
     topics: _Count = 2
+    """Topics that are created before the run."""
     partitions: _Count = 3
+    """Partitions of each topic."""
     replication_factor: _Count = 3
+    """Replicas of each partition; at most the number of brokers."""
     producers: _Count = 12
+    """Producer processes."""
     idempotent_producers: Annotated[int, Meta(ge=0, le=1000)] = 0
-    """How many of the producers, the first ones, are idempotent; all if there are no more."""
+    """This many of the producers are idempotent; with a number of ``producers`` or more, all are."""
     consumers: _Count = 6
+    """Consumer processes without a group. They share the partitions and read each from its beginning."""
     later_topics: Annotated[int, Meta(ge=0, le=1000)] = 3
-    """How many further topics (of one partition) are created during the run."""
+    """Further topics, of one partition each, that are created during the run."""
     later_topic_interval_ms: _Milliseconds = 12_000
+    """Milliseconds between the creations of further topics (``later_topics``)."""
     send_interval_ms: _Milliseconds = 40
-    """A producer's pace: the least time from one send to its next."""
+    """Each producer sends at most once in this many milliseconds."""
     follower_consumers: Annotated[int, Meta(ge=0, le=1000)] = 0
-    """How many of the consumers, the last ones, read from a replica that they draw again for each poll (KIP-392)."""
+    """This many of the consumers draw a replica, leader or follower, for each poll, and read from it (KIP-392)."""
     poll_interval_ms: _Milliseconds = 25
+    """Each consumer polls at most once in this many milliseconds."""
     poll_max_wait_ms: _Milliseconds = 100
+    """A broker waits this long for records before it answers a poll with none (``fetch.max.wait.ms``)."""
     operation_timeout_ms: _Milliseconds = 1_500
+    """A client waits this long for the answer to a request. Then the outcome of the operation is unknown."""
     delivery_timeout_ms: _Milliseconds = 6_000
-    """How long an idempotent producer goes on sending one record; each attempt has ``operation_timeout_ms``."""
+    """An idempotent producer repeats a send for this long; ``operation_timeout_ms`` limits each attempt."""
     avoid_ms: _Milliseconds = 400
-    """How long a client leaves a partition alone after a failure there."""
+    """After an error on a partition, a client does not use it for this long."""
     record_bytes: _Bytes = 100
+    """Bytes of a record's value."""
     batch_records: _Count = 1
-    """The most records in a batch. Each is an operation of its own, of the process ``producer-0.1`` and so on."""
+    """The most records in a batch. Each record is an operation of its own, of a process such as ``producer-0.1``."""
     batch_partitions: _Count = 1
-    """The most partitions to which a produce request brings a batch. An idempotent producer brings one batch."""
+    """The most partitions in one produce request, with a batch for each. Idempotent producers send one batch."""
     large_record_every: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    """Every how many-th record is larger than a fetch, which has to return it all the same (KIP-74); 0: none is."""
+    """With 20, every 20th record is larger than a fetch, which must still return it (KIP-74); 0: no record is."""
     poll_partitions: _Count = 1
-    """The most partitions of a consumer's fetch. Each is an operation of its own, and each of a consumer's partitions
-    belongs to a process of its own: ``consumer-0``, ``consumer-0.1`` and so on."""
+    """The most partitions in one fetch. In the history, each partition of a consumer has a process, such as
+    ``consumer-0.1``."""
     fetch_sessions: bool = False
-    """Whether consumers keep a fetch session with each broker (KIP-227)."""
+    """``true``: consumers keep a fetch session with each broker, and send only what has changed (KIP-227)."""
     acks: Annotated[tuple[Literal[-1, 0, 1], ...], Meta(min_length=1)] = (-1,)
-    """The acknowledgements for which producers ask, in turn; −1 is all of the ISR. Idempotent producers ask for all."""
+    """``acks`` of the producers: the first takes the first number, and so on; −1: all of the ISR. Idempotent: −1."""
     compression: Annotated[tuple[CodecName, ...], Meta(min_length=1)] = ("none",)
-    """The codecs from which each batch draws."""
+    """Each batch is compressed with a codec that is drawn from these."""
     headers: Annotated[int, Meta(ge=0, le=100)] = 0
     """The most headers of a record."""
     tombstone_percent: _Percent = 0
-    """How many of 100 records have no value. Not with ``keys``: a compacted log drops them, with their key."""
+    """Percentage of records without a value. Not with ``keys``: compaction would remove them and their key."""
     null_key_percent: _Percent = 0
-    """How many of 100 records have no key. Not with ``keys``: a compacted log refuses them."""
+    """Percentage of records without a key. Not with ``keys``: compacted topics refuse them."""
     keys: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    """Of how many keys each record has one; the topics are compacted then. 0: they are not."""
+    """Each record has one of this many keys, and topics are compacted; 0: topics are not compacted."""
     delete_records_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
-    """How often a client deletes most records of a partition; 0: never."""
+    """Milliseconds between deletions of most records of a partition by a client; 0: none."""
     move_log_dirs_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
-    """How often a client moves a replica to another log directory of its broker; 0: never."""
+    """Milliseconds between moves of a replica to another log directory of its broker; 0: none."""
     query_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
-    """How often a client asks some broker for offsets, metadata or ends of leader epochs; 0: never."""
+    """Milliseconds between questions to a broker for offsets, metadata or ends of leader epochs; 0: none."""
     administration_clients: Annotated[int, Meta(ge=0, le=1000)] = 0
-    """How many administrators act on topics that are written and read (``administrators``)."""
+    """Clients that delete, create, grow, move and configure topics while others use them."""
     administration_interval_ms: _Milliseconds = 1_500
-    """An administrator's pace."""
+    """Each of the ``administration_clients`` makes at most one request in this many milliseconds."""
     short_topics: _Count = 2
-    """How many names the administrators share: topics that are deleted and created again."""
+    """Names of topics that the ``administration_clients`` delete and create again."""
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself; msgspec makes a ``ValidationError`` of the error."""

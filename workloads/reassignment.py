@@ -46,11 +46,13 @@ class ReassignmentOptions(
     """What a scenario may set, beside the load's options."""
 
     later_topics: Annotated[int, Meta(ge=0, le=1000)] = 1
+    """Further topics, of one partition each, that are created during the run."""
     movers: Annotated[int, Meta(ge=1, le=1000)] = 2
+    """Clients that move partitions, cancel moves and elect preferred leaders."""
     move_interval_ms: Annotated[int, Meta(ge=1, le=600_000)] = 1_500
-    """A mover's pace."""
+    """Each of the ``movers`` makes at most one request in this many milliseconds."""
     internal_topics: bool = False
-    """Whether ``__consumer_offsets`` is created, and its partitions are moved, too."""
+    """``true``: the topic ``__consumer_offsets`` is created before the run, and its partitions are moved, too."""
 
 
 class Reassignment(ProduceConsume):

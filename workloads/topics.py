@@ -33,17 +33,19 @@ class TopicsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     """What a scenario may set, beside the load's options."""
 
     topics: Annotated[int, Meta(ge=1, le=1000)] = 1
-    """Topics that stay."""
+    """Topics that are created before the run and not deleted."""
     later_topics: Annotated[int, Meta(ge=0, le=1000)] = 0
+    """Further topics, of one partition each, that are created during the run and not deleted."""
     names: Annotated[int, Meta(ge=1, le=1000)] = 4
-    """How many names the administrators share."""
+    """Names of topics that the administrators create, grow and delete again and again."""
     administrators: Annotated[int, Meta(ge=1, le=1000)] = 3
+    """Clients that create, grow and delete topics; they share the same names."""
     request_interval_ms: Annotated[int, Meta(ge=1, le=600_000)] = 1_500
-    """An administrator's pace."""
+    """Each of the ``administrators`` makes at most one request in this many milliseconds."""
     most_partitions: Annotated[int, Meta(ge=1, le=1000)] = 4
-    """No topic grows beyond it."""
+    """The most partitions to which a topic grows."""
     internal_topics: bool = False
-    """Whether ``__consumer_offsets`` is created, grown and deleted, too. No group survives that."""
+    """``true``: ``__consumer_offsets`` is created, grown and deleted, too. Groups lose their offsets then."""
 
 
 class Topics(ProduceConsume):

@@ -30,7 +30,7 @@ COMMON: Final = "produce-consume"
 PAGE: Final = DOCS / "scenarios.md"
 SCHEMA: Final = DOCS / "scenario.schema.json"
 EXAMPLE: Final = """name: short-pauses
-summary: brokers pause for less than their session
+summary: short pauses and kills of brokers
 time_limit_s: 30
 faults:
   kinds: [pause, kill]
@@ -42,27 +42,54 @@ objectives:
 
 HEAD: Final = f"""# Scenarios of your own
 
-A scenario is a YAML file. It states what runs, what clients do, and which faults strike.
-`python -m nemesis.scenarios.pages` writes this page and [its JSON schema](scenario.schema.json) from the code.
+A scenario is a YAML file. It states what runs, what clients do, and which faults may strike. The seed of a run then
+decides which of them strike, when, and whom.
 
 ```yaml
 {EXAMPLE}```
 
-Run it with `nemesis run short-pauses.yaml`. `nemesis scenario SCENARIO` prints a scenario with all its defaults: begin
-with a copy. Every key except `name` has a default. An unknown key or a value out of range is refused before the run.
+1. Begin with a copy of a scenario: `nemesis scenario partition-controller > short-pauses.yaml` prints it with all its
+   defaults. Delete the keys that you do not change. Every key except `name` has a default.
+2. Run it: `nemesis run short-pauses.yaml`. An unknown key or a value out of range is refused before the run.
+3. Read the faults that were drawn: `plan.yaml` in the run's directory. `--plan FILE` runs exactly these faults again.
 
-An editor with a YAML language server checks the file as you write. Begin the file with the line
-`# yaml-language-server: $schema=docs/scenario.schema.json`.
+An editor with a YAML language server checks the file while you write, with [the JSON schema](scenario.schema.json).
+Begin the file with the line `# yaml-language-server: $schema=docs/scenario.schema.json`.
 
 ## Faults that the cluster notices
 
-A pause of one second proves nothing if a session lasts two. Before a run, nemesis lists each fault of the plan that is
-shorter than its detection as *not detectable*. `run.json` and the report list these faults, too. A run is `unknown` if
-no fault of its plan could be detected, unless the scenario states `expect: unnoticed`.
+A broker that does not answer counts as dead when its session with ZooKeeper has expired. A pause of one second proves
+nothing if a session lasts two seconds. Before a run, nemesis lists each fault of the plan that is shorter than its
+detection as *not detectable*. `run.json` and the report list these faults, too. A run is `unknown` if no fault of its
+plan could be detected, unless the scenario states `expect: unnoticed`.
 
-Kafka's own time-outs are 18 s for a session and 30 s for a follower. They outlast the faults of a short run. So these
-broker properties hold unless a scenario sets them:
+With Kafka's own defaults a session lasts 18 s, and a follower leaves the ISR after 30 s. Most faults of a run are
+shorter. So nemesis sets these broker properties, unless a scenario sets them. The last one is Kafka's default, stated
+because an unclean election may lose records:
 
+"""
+
+
+OBJECTIVES: Final = """
+## What happens beyond an objective
+
+An objective is the longest outage that you accept. Each objective is a property with a verdict of its own:
+
+| longest outage of its kind | property | run | exit code |
+|---|---|---|---|
+| not longer than the objective | `valid` | as the other properties | as the other properties |
+| longer | `invalid`, with one finding for each such outage | `invalid` | 1 |
+| not measured, as [limits](limits.md#what-cannot-be-decided) says | `unknown` | `unknown`, unless it is `invalid` | 2 |
+
+A fault that causes the outage is not an excuse, because an objective is about outages under faults. A scenario without
+objectives only reports how long outages lasted.
+"""
+
+FOOT: Final = """
+## For maintainers
+
+`python -m nemesis.scenarios.pages` writes this page and its JSON schema from the structs of scenarios and workloads.
+A test compares them.
 """
 
 
@@ -138,6 +165,7 @@ def _lines() -> Iterator[str]:
     yield "|---|---|"
     for name, value in SAFE_BROKER.items():
         yield f"| `{name}` | `{_plain(value)}` |"
+    yield from OBJECTIVES.splitlines()
     for struct in _structs(Scenario):
         yield ""
         yield f"## {_title(struct)}"
@@ -148,6 +176,7 @@ def _lines() -> Iterator[str]:
         yield f"## Options of the workload {workload}"
         yield ""
         yield from _option_lines(workload)
+    yield from FOOT.splitlines()
 
 
 def _option_lines(workload: str) -> Iterator[str]:
@@ -156,7 +185,7 @@ def _option_lines(workload: str) -> Iterator[str]:
     if options is ProduceConsumeOptions or not issubclass(options, ProduceConsumeOptions):
         yield from _table(options)
         return
-    yield f"Those of `{COMMON}`, with these differences:"
+    yield f"The options of `{COMMON}`, and these, which are new or have another default:"
     yield ""
     yield from _table(options, without=frozenset(_rows(ProduceConsumeOptions)))
 
@@ -194,7 +223,7 @@ def _default(field: inspect.Field) -> str:
         return "required"
     value = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
     if isinstance(value, msgspec.Struct):
-        return "its own defaults"
+        return "see its table"
     if isinstance(value, tuple) and len(value) > 3:
         return f"{len(value)} names: see `nemesis scenario`"
     return f"`{_plain(msgspec.to_builtins(value))}`"
@@ -215,7 +244,7 @@ def _values(allowed: inspect.Type) -> str:
             word = "whole number" if isinstance(allowed, inspect.IntType) else "number"
             low = allowed.ge if allowed.ge is not None else allowed.gt
             more = "more than " if allowed.ge is None and allowed.gt is not None else ""
-            return word if low is None else f"{word}, {more}{low:g} to {allowed.le:g}"
+            return word if low is None else f"{word}, {more}{low:.15g} to {allowed.le:.15g}"
         case inspect.LiteralType():
             return ", ".join(f"`{_plain(value)}`" for value in allowed.values)
         case inspect.TupleType():

@@ -68,113 +68,113 @@ class Phases(_Strict, frozen=True, kw_only=True):
     """How long each phase lasts, in seconds. Warm-up, faults and heal together take the time limit."""
 
     warm_up_s: Seconds = 5.0
-    """From the start of the clients to the first fault."""
+    """Seconds from the start of the clients to the first fault."""
     heal_s: PositiveSeconds = 6.0
-    """Reserved at the end of the time limit for undoing faults and proving that they are undone."""
+    """Seconds at the end of the time limit for undoing the last faults, and for verifying that they are undone."""
     quiet_s: Seconds = 2.0
-    """After the heal, while clients still work."""
+    """Seconds after the heal in which the clients still work."""
     final_reads_s: PositiveSeconds = 10.0
-    """The most time for reading every partition to its end."""
+    """At most this many seconds for reading every partition to its end. Beyond, the run is `unknown`."""
     convergence_s: PositiveSeconds = 20.0
-    """From the heal: the time in which the cluster must be whole again."""
+    """From the heal, the cluster has this many seconds to recover. Beyond, `convergence` is `invalid`."""
 
 
 class ZooKeeperSettings(_Strict, frozen=True, kw_only=True):
     """The ensemble of a target that uses ZooKeeper."""
 
     tick_time_ms: Annotated[int, Meta(ge=50, le=60_000)] = 500
-    """ZooKeeper's unit of time. Sessions last at least two ticks."""
+    """`tickTime` of ZooKeeper, in milliseconds. A session time-out is at least two ticks."""
 
 
 class WorkloadSettings(_Strict, frozen=True, kw_only=True):
     """What clients do."""
 
     name: str = "produce-consume"
-    """A workload of `nemesis list`."""
+    """The name of a workload of `nemesis list`."""
     options: dict[str, Any] = {}
-    """The options of the workload; the tables below list them."""
+    """Options of the workload, from its table below."""
 
 
 class FaultSettings(_Strict, frozen=True, kw_only=True):
     """From what the fault plan is drawn."""
 
     kinds: Annotated[tuple[str, ...], Meta(min_length=1)] = DEFAULT_KINDS
-    """Kinds of faults of `nemesis list`; `docs/faults.md` describes them."""
+    """The kinds of faults that may strike: names of `nemesis list`; `docs/faults.md` describes them."""
     recipes: tuple[str, ...] = CLASSIC
-    """Scripted combinations of faults; `docs/faults.md` describes them."""
+    """Recipes that may be drawn: faults that overlap on purpose; `docs/faults.md` describes them."""
     after: tuple[str, ...] = ()
-    """Traced events, such as `isr-join`: half of the single faults wait for one of them."""
+    """Events of brokers, such as `isr-join`. Half of the faults outside of recipes wait for one of them."""
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
-    """The shortest and the longest fault, in seconds."""
+    """The shortest and the longest duration of a fault, in seconds."""
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
-    """The shortest and the longest pause between faults, in seconds."""
+    """The shortest and the longest pause between two faults, in seconds."""
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
-    """How often a kind or a recipe is drawn, in multiples of those not named."""
+    """`{kill: 3}` draws `kill` three times as often as a kind or recipe without a weight."""
     groups: tuple[str, ...] = ()
-    """Groups of consumers: half of the faults of any broker strike a coordinator, of any client a group's leader."""
+    """Consumer groups. Half of the faults of any broker strike a coordinator; of any client, a group leader."""
 
 
 class Objectives(_Strict, frozen=True, kw_only=True):
     """The longest outages that you accept. Each objective is a property with a verdict of its own."""
 
     leaderless_s: PositiveSeconds | None = None
-    """Seconds that a partition may be without a leader."""
+    """The most seconds for which a partition may be without a leader (property `objective-leaderless`)."""
     controllerless_s: PositiveSeconds | None = None
-    """Seconds that the cluster may be without a controller."""
+    """The most seconds for which the cluster may be without a controller (property `objective-controllerless`)."""
     unwritable_s: PositiveSeconds | None = None
-    """Seconds that a partition may acknowledge nothing to clients that try."""
+    """The most seconds for which a partition may refuse all writes (property `objective-unwritable`)."""
 
 
 class SimulationSettings(_Strict, frozen=True, kw_only=True):
     """What is different on the runtime ``simulation``, where time costs what happens in it, not what passes."""
 
     zookeepers: Annotated[int, Meta(ge=1, le=7)] = 3
-    """ZooKeeper servers."""
+    """The number of ZooKeeper servers."""
     broker: dict[str, str | int | bool | list[str]] = {}
-    """Broker properties that take the place of those of the same name."""
+    """Broker properties that replace those of the scenario in simulation."""
     options: dict[str, Any] = {}
-    """Of the workload: they take the place of those of the same name."""
+    """Options of the workload that replace those of the scenario in simulation."""
     latency: Latency = "calm"
-    """The network between the nodes."""
+    """Latency between the nodes: 50 to 500 µs, 2 to 20 ms, or as `calm` with rare late data."""
 
 
 class Scenario(_Strict, frozen=True, kw_only=True):
     """Everything that a run needs to know but its seed and its plan."""
 
     name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
-    """Lower case, digits and hyphens. Runs are stored under this name."""
+    """Lower-case letters, digits and hyphens. Runs are stored under this name."""
     summary: str = ""
-    """One line for `nemesis list`."""
+    """One line that `nemesis list` prints."""
     target: str = "reference"
-    """The system under test, a target of `nemesis list`."""
+    """The system under test: the name of a target of `nemesis list`."""
     target_options: dict[str, str] = {}
-    """By the names of the command line's options: ``kafka-version: "3.9.1"``."""
+    """Options of the target, named as on the command line: ``kafka-version: "3.9.1"``."""
     runtime: str = LOCAL
-    """Where the cluster runs, a runtime of `nemesis list`."""
+    """Where the cluster runs: `local`, `docker` or `simulation`."""
     brokers: Brokers = 3
-    """Brokers."""
+    """The number of brokers."""
     log_dirs: Annotated[int, Meta(ge=1, le=MAX_LOG_DIRS)] = 1
-    """Log directories of each broker, where the runtime can give it several."""
+    """The number of log directories of each broker, where the runtime can give it several."""
     clients: Annotated[int, Meta(ge=1, le=100)] = 4
-    """Client nodes: source addresses that the workload's processes share."""
+    """The number of client nodes. Each has a source address, and the workload's processes share them."""
     time_limit_s: Annotated[float, Meta(ge=MIN_TIME_LIMIT_S, le=MAX_TIME_LIMIT_S)] = 60.0
-    """Warm-up, faults and heal together."""
+    """Seconds for warm-up, faults and heal together. Final reads and checks follow."""
     phases: Phases = Phases()
-    """How long each phase lasts."""
+    """Durations of the phases."""
     zookeeper: ZooKeeperSettings = ZooKeeperSettings()
-    """The ensemble."""
+    """Settings of the ZooKeeper servers."""
     broker: dict[str, str | int | bool | list[str]] = {}
-    """Broker properties under Kafka's names. Safe time-outs are added (below)."""
+    """Broker properties under Kafka's names. The time-outs of the table above are added."""
     workload: WorkloadSettings = WorkloadSettings()
-    """What clients do."""
+    """What the clients do."""
     faults: FaultSettings = FaultSettings()
-    """From what the fault plan is drawn."""
+    """The faults from which the plan is drawn."""
     simulation: SimulationSettings = SimulationSettings()
-    """What is different in simulation."""
+    """Settings that hold in simulation only."""
     objectives: Objectives = Objectives()
-    """The longest outages that you accept."""
+    """The longest outages that you accept; a longer one makes the run `invalid`."""
     expect: Expectation = "noticed"
-    """`unnoticed`: the run may be valid though every fault is too short for the cluster to notice it."""
+    """`unnoticed`: the run may be `valid` even if every fault is too short for the cluster to notice."""
 
     @property
     def chosen_target(self) -> Target:
