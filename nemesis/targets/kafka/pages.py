@@ -1,4 +1,4 @@
-"""The tables of ``docs/kafka.md`` that are generated from the table of releases and from the defaults of properties.
+"""The tables of ``docs/kafka.md``: releases, defaults of broker properties, and which properties are judged.
 
 ``python -m nemesis.targets.kafka.pages`` writes them; a test compares them. A table stands between two comment lines
 with its name; the rest of the page is written by hand.
@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.framework.property import Property
+from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import CONTROL_TIMEOUT, SESSION_TIMEOUT
 from nemesis.targets.kafka.properties import (
     BROKER_SESSION,
@@ -25,8 +28,16 @@ from nemesis.targets.kafka.properties import (
     text_of,
 )
 from nemesis.targets.kafka.releases import RELEASES, Release
+from nemesis.targets.kafka.target import KafkaTarget
 
 PAGE: Final = Path(__file__).resolve().parents[3] / "docs" / "kafka.md"
+CONFIGURATIONS: Final = {
+    "ZooKeeper": ("3.9.1", False),
+    "ZooKeeper, `--broker-logs`": ("3.9.1", True),
+    "KRaft": ("4.1.1", False),
+    "KRaft, `--broker-logs`": ("4.1.1", True),
+}
+"""By the title of a column, the release and whether what brokers log is judged."""
 
 
 def releases_table() -> str:
@@ -62,10 +73,30 @@ def properties_table() -> str:
     )
 
 
+def judged_table() -> str:
+    """Return the properties that some configuration of Kafka shows, and how far each configuration shows them."""
+    sources = {
+        name: KafkaTarget(version, reads_broker_logs=reads_logs).observes
+        for name, (version, reads_logs) in CONFIGURATIONS.items()
+    }
+    rows = (
+        (f"`{name}`", *(_extent(decided, observed) for observed in sources.values()))
+        for name, decided in CHECKERS.items()
+    )
+    return _table(("property", *sources), (row for row in rows if set(row[1:]) != {"no"}))
+
+
 def replaced(page: str) -> str:
     """Return the page with its tables as they are now."""
     page = _with_table(page, "properties", properties_table())
+    page = _with_table(page, "judged", judged_table())
     return _with_table(page, "releases", releases_table())
+
+
+def _extent(decided: Property, observed: frozenset[EventSource]) -> str:
+    if decided.not_observed_without(observed):
+        return "no"
+    return "in part" if decided.incomplete_without(observed) else "yes"
 
 
 def _with_table(page: str, name: str, table: str) -> str:

@@ -1,8 +1,8 @@
-"""The tables of ``docs/kafka.md`` are those that the table of releases and the properties give."""
+"""The tables of ``docs/kafka.md`` are those that the code gives."""
 
 from __future__ import annotations
 
-from nemesis.targets.kafka.pages import PAGE, releases_table, replaced
+from nemesis.targets.kafka.pages import PAGE, judged_table, releases_table, replaced
 
 
 def test_the_page_has_the_present_tables() -> None:
@@ -19,3 +19,11 @@ def test_a_release_states_its_adjustments() -> None:
     )
     assert "| 3.9 | yes | 3.9.1 | ZooKeeper | `kafka_2.13` | its own |" in rows
     assert "| 3.4 | yes | no | ZooKeeper | `kafka_2.13` | its own |" in rows
+
+
+def test_a_property_states_what_each_configuration_shows() -> None:
+    rows = judged_table().splitlines()
+    assert "| `hw-bounded` | no | in part | no | in part |" in rows
+    assert "| `lost-write` | yes | yes | yes | yes |" in rows
+    assert "| `one-quorum-leader` | no | no | yes | yes |" in rows
+    assert not any("`ack-after-commit`" in row for row in rows)
