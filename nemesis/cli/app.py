@@ -73,7 +73,7 @@ def command_line(arguments: Sequence[str]) -> typer.Typer:
     """
     app = typer.Typer(
         name=PROGRAM,
-        help="Break a Kafka-style cluster on purpose, and prove from the record whether it kept its promises.",
+        help="Break a Kafka-style cluster on purpose, record what happens, and search the record for broken promises.",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
@@ -99,7 +99,7 @@ def _options_of_the_program(
         typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Break a Kafka-style cluster on purpose, and prove from the record whether it kept its promises."""
+    """Break a Kafka-style cluster on purpose, record what happens, and search the record for broken promises."""
 
 
 def call(arguments: list[str]) -> int:
