@@ -24,6 +24,10 @@ class KafkaTransactionConfig(
         name="transactional.id.expiration.ms", default=604_800_000
     )
     """How long an id without a transaction is remembered."""
+    transaction_partition_verification_enable: bool = msgspec.field(
+        name="transaction.partition.verification.enable", default=True
+    )
+    """Whether leaders ask the coordinator before a producer opens a transaction in a log (KIP-890)."""
     transaction_abort_timed_out_transaction_cleanup_interval_ms: PositiveInt = msgspec.field(
         name="transaction.abort.timed.out.transaction.cleanup.interval.ms", default=10_000
     )

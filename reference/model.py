@@ -42,6 +42,15 @@ class TopicPartition(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class TransactionalProducer:
+    """The producer of a request about a transaction."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class ApiError:
     """What a request, or one item of it, is answered with: an error code and one sentence."""
 

@@ -35,6 +35,7 @@ from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_append_info import LogAppendInfo
 from nemesis.reference.log.log_manager import LogManager
 from nemesis.reference.log.log_validator import AppendOrigin
+from nemesis.reference.log.verification_state import VerificationGuard
 from nemesis.reference.model import (
     UNKNOWN_BROKER_EPOCH,
     LeaderAndIsr,
@@ -189,7 +190,11 @@ class Partition(LocalReplica):
     # Leading: appends and the high watermark
 
     def append_as_leader(
-        self, records: bytes, acks: int, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        records: bytes,
+        acks: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: VerificationGuard | None = None,
     ) -> LogAppendInfo:
         """Append a client's or a coordinator's batches; raises NOT_ENOUGH_REPLICAS before anything is written."""
         log = self.leader_log
@@ -199,7 +204,7 @@ class Partition(LocalReplica):
                 f"{self.topic_partition}: {len(self.state.isr)} in sync, "
                 f"{self.effective_min_isr} needed",
             )
-        info = log.append_as_leader(records, self.leader_epoch, origin)
+        info = log.append_as_leader(records, self.leader_epoch, origin, guard)
         self._trace_append("leader", info)
         self.maybe_increment_leader_hw()
         self._on_progress(self.topic_partition)

@@ -19,9 +19,14 @@ from typing import Generic, Protocol, TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from nemesis.reference.coordinator.coordinator_logs import CoordinatorLogs
+from nemesis.reference.coordinator.coordinator_logs import CoordinatorLogs, OnVerified
 from nemesis.reference.coordinator.key_partitions import partition_for
-from nemesis.reference.model import ProducePartitionResult, TopicPartition
+from nemesis.reference.log.verification_state import VerificationGuard
+from nemesis.reference.model import (
+    ProducePartitionResult,
+    TopicPartition,
+    TransactionalProducer,
+)
 from nemesis.reference.ports import Scheduler
 
 _logger = logging.getLogger(__name__)
@@ -215,6 +220,7 @@ class CoordinatedPartitions(Generic[Item, Contents]):
         *,
         timeout_ms: int,
         on_appended: Callable[[ProducePartitionResult], None],
+        guard: VerificationGuard | None = None,
     ) -> None:
         """Append with acks −1 to a partition, which may have been given up."""
         if not self.is_current(partition):
@@ -226,6 +232,20 @@ class CoordinatedPartitions(Generic[Item, Contents]):
             records,
             timeout_ms=timeout_ms,
             on_appended=on_appended,
+            guard=guard,
+        )
+
+    def verify_transaction(
+        self,
+        number: int,
+        producer: TransactionalProducer,
+        on_verified: OnVerified,
+        *,
+        knows_abortable: bool,
+    ) -> None:
+        """Verify that a partition is in a transaction; see ``CoordinatorLogs``."""
+        self._logs.verify_transaction(
+            self._key(number), producer, on_verified, knows_abortable=knows_abortable
         )
 
     def append_unacknowledged(self, partition: CoordinatedPartition[Item], records: bytes) -> bool:

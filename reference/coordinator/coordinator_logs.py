@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from nemesis.reference.model import ProducePartitionResult, TopicPartition
+from kio.schema.errors import ErrorCode
+
+from nemesis.reference.log.verification_state import VerificationGuard
+from nemesis.reference.model import (
+    ProducePartitionResult,
+    TopicPartition,
+    TransactionalProducer,
+)
+
+OnVerified = Callable[[ErrorCode, VerificationGuard | None], None]
+"""Takes an error, or a guard for the append. Without both the transaction is open in the log already."""
 
 
 class LogRead(NamedTuple):
@@ -31,8 +41,25 @@ class CoordinatorLogs(Protocol):
         *,
         timeout_ms: int,
         on_appended: Callable[[ProducePartitionResult], None],
+        guard: VerificationGuard | None = None,
     ) -> None:
-        """Append with acks −1; ``on_appended`` is called once the outcome is known, perhaps at once."""
+        """Append with acks −1; ``on_appended`` is called once the outcome is known, perhaps at once.
+
+        Records that open a transaction need the guard of its verification.
+        """
+
+    def verify_transaction(
+        self,
+        topic_partition: TopicPartition,
+        producer: TransactionalProducer,
+        on_verified: OnVerified,
+        *,
+        knows_abortable: bool,
+    ) -> None:
+        """Verify that the partition is in the transaction; ``on_verified`` is called with the outcome, perhaps at once.
+
+        ``knows_abortable`` is whether the client understands TRANSACTION_ABORTABLE.
+        """
 
     def append_unacknowledged(
         self, topic_partition: TopicPartition, leader_epoch: int, records: bytes

@@ -13,7 +13,7 @@
 * ``log_validator``, ``log_append_info``   which batches may be appended; what an append added
 * ``producer_state_manager``    which producers wrote to a log; its parts are ``producer_state_entry``,
   ``producer_append_info``, ``producer_snapshot_file``, ``recent_batches``; ``ongoing_transactions`` is what holds
-  the last stable offset
+  the last stable offset; ``verification_state`` is what precedes a transaction
 * ``log_cleaner``               compacts logs in the background; its parts are ``log_cleaner_manager``, ``cleaner``,
   ``offset_map``, ``record_filter``
 * ``future_logs``, ``delayed_deletion``   replicas that move between directories; files that go after a while

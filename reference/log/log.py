@@ -52,6 +52,7 @@ from nemesis.reference.log.producer_state_manager import (
     PRODUCER_ID_EXPIRATION_MS,
     ProducerStateManager,
 )
+from nemesis.reference.log.verification_state import VerificationGuard
 from nemesis.reference.model import UNDEFINED_EPOCH, OffsetAndEpoch, TopicPartition
 from nemesis.reference.ports import Disk, WallClock
 from nemesis.reference.protocol.record_batch import (
@@ -113,12 +114,14 @@ class Log(LocalLog):
         on_start_moved: Callable[[Log, LogStartOffsetIncrementReason], None] | None = None,
         may_have_gaps: bool = False,
         on_gap: Callable[[Log], None] | None = None,
+        transaction_verification_enabled: bool = False,
     ) -> None:
         """Open the log in the directory, mending it, or create an empty one.
 
         The three offsets are those last checkpointed; what the log does not hold is not below the high watermark.
         ``on_start_moved`` is called when the log start offset has been raised. A log that ``may_have_gaps`` is mended
-        accordingly when it is opened; ``on_gap`` has to make that last.
+        accordingly when it is opened; ``on_gap`` has to make that last. With verification, a batch opens a transaction
+        only with the guard of ``maybe_start_transaction_verification``.
         """
         super().__init__(
             topic_partition,
@@ -150,7 +153,11 @@ class Log(LocalLog):
             ).load()
             self._segments = loaded.segments
             self.producer_state_manager = ProducerStateManager(
-                disk, directory, expiration_ms=producer_id_expiration_ms, wall_clock=wall_clock
+                disk,
+                directory,
+                expiration_ms=producer_id_expiration_ms,
+                wall_clock=wall_clock,
+                transaction_verification_enabled=transaction_verification_enabled,
             )
             self._transactions = self.producer_state_manager.transactions
             self.producer_state_manager.rebuild(
@@ -213,15 +220,27 @@ class Log(LocalLog):
         with self._storage_errors("assigning an epoch to"):
             return self.leader_epoch_cache.assign(epoch, offset)
 
+    def maybe_start_transaction_verification(
+        self, producer_id: int, sequence: int, epoch: int
+    ) -> VerificationGuard | None:
+        """Return the guard of a producer whose transaction has to be verified before its batch is appended.
+
+        None if the producer has a transaction open here, which has been verified. The guard is made before the
+        coordinator is asked, so that a marker in between makes it void. ``sequence`` is the batch's first.
+        """
+        return self.producer_state_manager.maybe_start_verification(producer_id, sequence, epoch)
+
     def append_as_leader(
         self,
         records: bytes,
         leader_epoch: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: VerificationGuard | None = None,
     ) -> LogAppendInfo:
         """Give the batches of a client, or of a coordinator, the next offsets and the epoch, and append them.
 
         What an idempotent producer sends again is not appended again: what is returned says where it is.
+        ``guard`` is that of the verified transaction which the batches open.
         Raises RecordError, RecordTooLargeError, RecordBatchListTooLargeError, InvalidProducerEpochError,
         OutOfOrderSequenceError, InvalidTxnStateError or TransactionCoordinatorFencedError; then nothing was appended.
         """
@@ -244,7 +263,7 @@ class Log(LocalLog):
             return LogAppendInfo(*where, (), duplicate.timestamp)
         assigned, headers = assign(records, produced, self.log_end_offset, leader_epoch)
         if attributes & _OF_TRANSACTIONS:
-            append = self.producer_state_manager.analyzed(assigned, headers, origin)
+            append = self.producer_state_manager.analyzed(assigned, headers, origin, guard)
         else:
             append = AnalyzedAppend(self.producer_state_manager.validated(headers))
         return self._append(assigned, headers, append)

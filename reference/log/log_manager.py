@@ -382,6 +382,7 @@ class LogManager:
             on_start_moved=self._trace_start,
             may_have_gaps=checkpointed.may_have_gaps,
             on_gap=self.cleaner.note_gaps,
+            transaction_verification_enabled=self._config.transaction_partition_verification_enable,
         )
 
     def _config_of(self, topic: str) -> LogConfig:

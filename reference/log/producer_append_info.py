@@ -6,6 +6,8 @@
 * Of a producer that is not remembered, because it is new here, has expired, or its records are gone, any sequence
   number is accepted (KIP-360). So UNKNOWN_PRODUCER_ID is never answered, as since Kafka 2.5.
 * A batch outside of transactions while one is open: ``InvalidTxnStateError``.
+* A batch that opens a transaction without the guard of its verification: ``InvalidTxnStateError`` (KIP-890).
+* A sequence number above the lowest one that waits for verification: ``OutOfOrderSequenceError``.
 * A marker of a coordinator epoch below that of the last one: ``TransactionCoordinatorFencedError``.
 
 A follower checks nothing: what its leader has, it takes.
@@ -16,6 +18,7 @@ Source: kafka's ProducerAppendInfo of Kafka 3.9.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from nemesis.reference.log.errors import (
@@ -33,6 +36,7 @@ from nemesis.reference.log.producer_state_entry import (
     ended,
     increment_sequence,
 )
+from nemesis.reference.log.verification_state import VerificationGuard, VerificationStateEntry
 from nemesis.reference.protocol.control_records import (
     ControlRecordType,
     EndTransactionMarker,
@@ -91,8 +95,11 @@ def analyzed(
     records: bytes,
     headers: Iterable[RecordBatchHeader],
     origin: AppendOrigin,
+    verifications: Mapping[int, VerificationStateEntry] = MappingProxyType({}),
 ) -> AnalyzedAppend:
     """Return the meaning of batches that have their offsets, some of them of transactions.
+
+    ``verifications`` are those under way, by producer id.
 
     Raises InvalidProducerEpochError, OutOfOrderSequenceError, InvalidTxnStateError or TransactionCoordinatorFencedError
     unless they are replicated; CorruptRecordError for a control batch with another record than a marker.
@@ -119,6 +126,8 @@ def analyzed(
         else:
             if is_checked:
                 check_batch(before, header, origin)
+                if origin is AppendOrigin.CLIENT:
+                    check_lowest_sequence(verifications.get(producer_id), header)
             after = producers[producer_id] = appended(before, header)
             if after.has_open_transaction and (before is None or not before.has_open_transaction):
                 opened = OpenedTransaction(producer_id, header.base_offset, header.producer_epoch)
@@ -153,6 +162,34 @@ def check_sequence(entry: ProducerStateEntry, header: RecordBatchHeader) -> None
         raise OutOfOrderSequenceError(
             f"producer {entry.producer_id} sends sequence number {header.base_sequence} of epoch"
             f" {header.producer_epoch}, expected is {expected}"
+        )
+
+
+def check_lowest_sequence(
+    verification: VerificationStateEntry | None, header: RecordBatchHeader
+) -> None:
+    """Raise OutOfOrderSequenceError if a batch with a lower sequence number waits for verification."""
+    if verification is not None and header.base_sequence > verification.lowest_sequence:
+        raise OutOfOrderSequenceError(
+            f"producer {header.producer_id} sends sequence number {header.base_sequence}, and"
+            f" {verification.lowest_sequence} has not been verified yet"
+        )
+
+
+def check_verified(
+    entry: ProducerStateEntry | None,
+    header: RecordBatchHeader,
+    verification: VerificationStateEntry | None,
+    guard: VerificationGuard | None,
+) -> None:
+    """Raise InvalidTxnStateError if the batch opens a transaction that has not been verified with this guard."""
+    if not header.is_transactional or header.is_control or header.producer_id <= NO_PRODUCER_ID:
+        return
+    if entry is not None and entry.has_open_transaction:
+        return
+    if guard is None or verification is None or verification.guard is not guard:
+        raise InvalidTxnStateError(
+            f"producer {header.producer_id} sends a batch that is not part of an ongoing transaction"
         )
 
 

@@ -29,6 +29,7 @@ from nemesis.reference.log.producer_append_info import (
     Updates,
     analyzed,
     check_batch,
+    check_verified,
 )
 from nemesis.reference.log.producer_snapshot_file import (
     decode_snapshot,
@@ -44,6 +45,7 @@ from nemesis.reference.log.producer_state_entry import (
 )
 from nemesis.reference.log.recent_batches import RecentBatches
 from nemesis.reference.log.transaction_index import TransactionIndex
+from nemesis.reference.log.verification_state import VerificationGuard, VerificationStateEntry
 from nemesis.reference.model import AbortedTransaction
 from nemesis.reference.ports import Disk, WallClock
 from nemesis.reference.protocol.record_batch import RecordBatchHeader
@@ -57,7 +59,13 @@ class ProducerStateManager:
     """One log's producers. Methods that touch the disk raise OSError."""
 
     def __init__(
-        self, disk: Disk, directory: str, *, expiration_ms: int, wall_clock: WallClock
+        self,
+        disk: Disk,
+        directory: str,
+        *,
+        expiration_ms: int,
+        wall_clock: WallClock,
+        transaction_verification_enabled: bool = False,
     ) -> None:
         self._files = disk.files
         self._directories = disk.directories
@@ -65,7 +73,10 @@ class ProducerStateManager:
         self._directory = directory
         self._expiration_ms = expiration_ms
         self._wall_clock = wall_clock
+        self._verification_enabled = transaction_verification_enabled
         self._producers: dict[int, ProducerStateEntry] = {}
+        self._verifications: dict[int, VerificationStateEntry] = {}
+        """Those under way, by producer id."""
         self.transactions = OngoingTransactions()
         self._last_snapshot_offset = 0
 
@@ -88,6 +99,20 @@ class ProducerStateManager:
 
     # Appending
 
+    def maybe_start_verification(
+        self, producer_id: int, sequence: int, epoch: int
+    ) -> VerificationGuard | None:
+        """Return the guard with which a batch may open a transaction; None if the producer has one open."""
+        entry = self._producers.get(producer_id)
+        if entry is not None and entry.has_open_transaction:
+            return None
+        verification = self._verifications.get(producer_id)
+        if verification is None:
+            verification = VerificationStateEntry(self._wall_clock(), sequence, epoch)
+            self._verifications[producer_id] = verification
+        verification.note_batch(sequence, epoch)
+        return verification.guard
+
     def find_duplicate(self, headers: Iterable[RecordBatchHeader]) -> BatchMetadata | None:
         """Return the batch that is in the log already, if a client sends one of its last five again."""
         for header in headers:
@@ -97,13 +122,29 @@ class ProducerStateManager:
         return None
 
     def analyzed(
-        self, records: bytes, headers: Iterable[RecordBatchHeader], origin: AppendOrigin
+        self,
+        records: bytes,
+        headers: Sequence[RecordBatchHeader],
+        origin: AppendOrigin,
+        guard: VerificationGuard | None = None,
     ) -> AnalyzedAppend:
         """Return what batches make of their producers, some of which are part of transactions.
 
-        Raises what ``producer_append_info.analyzed`` raises.
+        The verifications of the latter end. Raises what ``producer_append_info.analyzed`` raises, and
+        InvalidTxnStateError for a batch that opens a transaction without the guard of its verification.
         """
-        return analyzed(self._producers, records, headers, origin)
+        verifications = self._verifications
+        if self._verification_enabled and origin is not AppendOrigin.REPLICATION:
+            for header in headers:
+                producer_id = header.producer_id
+                entry = self._producers.get(producer_id)
+                check_verified(entry, header, verifications.get(producer_id), guard)
+        append = analyzed(self._producers, records, headers, origin, verifications)
+        if verifications:
+            for header in headers:
+                if header.is_transactional:
+                    verifications.pop(header.producer_id, None)
+        return append
 
     def validated(self, headers: Sequence[RecordBatchHeader]) -> Updates:
         """Return what a client's batches make of their producers; they have their offsets, and are of no transaction.
@@ -149,7 +190,10 @@ class ProducerStateManager:
                 index.append(AbortedTransaction(*step[:3], last_stable_offset))
 
     def remove_expired_producers(self) -> None:
-        """Forget those whose last batch or marker is ``producer.id.expiration.ms`` old and that have nothing open."""
+        """Forget those whose last batch or marker is ``producer.id.expiration.ms`` old and that have nothing open.
+
+        Verifications that no batch has followed in this time are forgotten too.
+        """
         now = self._wall_clock()
         expired = [
             producer_id
@@ -158,6 +202,13 @@ class ProducerStateManager:
         ]
         for producer_id in expired:
             del self._producers[producer_id]
+        abandoned = [
+            producer_id
+            for producer_id, verification in self._verifications.items()
+            if now - verification.created_ms >= self._expiration_ms
+        ]
+        for producer_id in abandoned:
+            del self._verifications[producer_id]
 
     # Snapshots
 

@@ -7,6 +7,7 @@
   ``replica_roles``, ``replica_fetching``, ``storage_failures``, ``record_appends``, ``record_fetches``,
   ``offset_lookups``, ``record_deletions``; ``control_traces`` records the answers to control requests
 * ``transaction_marker_channel_manager``   markers on their way to the leaders of partitions
+* ``transaction_verifications``, ``add_partitions_to_txn_manager``   asked before a transaction opens in a log
 * ``coordinator_replicas``, ``coordinator_roles``   the replicas and roles of this broker as its coordinators know them
 * ``kafka_request_handler``   the tasks that take requests from the queue
 * ``abstract_fetcher_manager``, ``replica_fetcher_manager``, ``replica_fetcher_thread``,

@@ -15,13 +15,23 @@ from kio.schema.errors import ErrorCode
 
 from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.cluster.partition import Partition
-from nemesis.reference.coordinator.coordinator_logs import LogRead
+from nemesis.reference.coordinator.coordinator_logs import LogRead, OnVerified
 from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.log.log_validator import AppendOrigin
-from nemesis.reference.model import ProducePartitionResult, TopicPartition
+from nemesis.reference.log.producer_state_entry import NO_SEQUENCE
+from nemesis.reference.log.verification_state import VerificationGuard
+from nemesis.reference.model import (
+    ProducePartitionResult,
+    TopicPartition,
+    TransactionalProducer,
+)
 from nemesis.reference.protocol.record_batch import iter_batches
 from nemesis.reference.server.record_appends import ProduceResults, RecordAppends
 from nemesis.reference.server.replica_fetching import OnStorageError
+from nemesis.reference.server.transaction_verifications import (
+    TransactionVerifications,
+    Verified,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -35,8 +45,10 @@ class CoordinatorReplicas:
         *,
         partition_of: Callable[[TopicPartition], Partition],
         on_storage_error: OnStorageError,
+        verifications: TransactionVerifications,
     ) -> None:
         """``partition_of`` raises ReplicaError for a partition that is not hosted."""
+        self._verifications = verifications
         self._appends = appends
         self._partition_of = partition_of
         self._on_storage_error = on_storage_error
@@ -49,6 +61,7 @@ class CoordinatorReplicas:
         *,
         timeout_ms: int,
         on_appended: Callable[[ProducePartitionResult], None],
+        guard: VerificationGuard | None = None,
     ) -> None:
         if self._led(topic_partition, leader_epoch) is None:
             on_appended(ProducePartitionResult(ErrorCode.not_leader_or_follower))
@@ -63,9 +76,30 @@ class CoordinatorReplicas:
             entries={topic_partition: records},
             respond=respond,
             origin=AppendOrigin.COORDINATOR,
+            guards={} if guard is None else {topic_partition: guard},
         )
         if isinstance(answer, asyncio.Future):
             answer.add_done_callback(_log_failure)
+
+    def verify_transaction(
+        self,
+        topic_partition: TopicPartition,
+        producer: TransactionalProducer,
+        on_verified: OnVerified,
+        *,
+        knows_abortable: bool,
+    ) -> None:
+        def report(verified: Verified) -> None:
+            error = verified.errors.get(topic_partition, ErrorCode.none)
+            on_verified(error, verified.guards.get(topic_partition))
+
+        outcome = self._verifications.verify(
+            producer, {topic_partition: NO_SEQUENCE}, knows_abortable=knows_abortable
+        )
+        if isinstance(outcome, Verified):
+            report(outcome)
+        else:
+            outcome.add_done_callback(lambda done: report(done.result()))
 
     def append_unacknowledged(
         self, topic_partition: TopicPartition, leader_epoch: int, records: bytes

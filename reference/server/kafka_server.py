@@ -38,6 +38,7 @@ from nemesis.reference.network.socket_server import SocketServer
 from nemesis.reference.ports import Disk, SocketBuffers, WallClock, ZooKeeperClient
 from nemesis.reference.protocol import codec as wire_format
 from nemesis.reference.protocol.codec import Codec
+from nemesis.reference.server.add_partitions_to_txn_manager import AddPartitionsToTxnManager
 from nemesis.reference.server.alter_partition_manager import (
     AlterPartitionManager,
     DefaultAlterPartitionManager,
@@ -90,6 +91,7 @@ from nemesis.reference.server.replica_manager import ReplicaManager
 from nemesis.reference.server.transaction_marker_channel_manager import (
     TransactionMarkerChannelManager,
 )
+from nemesis.reference.server.transaction_verifications import TransactionVerifications
 from nemesis.reference.server.zk_admin_manager import ZkAdminManager
 from nemesis.reference.server.zk_alter_partition_manager import ZkAlterPartitionManager
 from nemesis.reference.server.zk_config_manager import ZkConfigManager
@@ -176,6 +178,14 @@ class KafkaServer:
             on_log_dir_failure=self._on_log_dir_failure,
         )
         self._wall_clock = wall_clock
+        self._verifiers = AddPartitionsToTxnManager(
+            config, metadata_cache=self.metadata_cache, connect=connect
+        )
+        self._verifications = TransactionVerifications(
+            partition_of=self.replica_manager.hosted.partition,
+            coordinators=self._verifiers,
+            is_enabled=config.transaction_partition_verification_enable,
+        )
         self.group_coordinator = self._group_coordinator()
         self._producer_ids = ZkProducerIdManager(config.broker_id, self._zk_client.producer_ids)
         self._markers = TransactionMarkerChannelManager(
@@ -216,6 +226,7 @@ class KafkaServer:
         self._started.push_async_callback(self.replica_manager.shutdown)
         await self.replica_manager.startup()
         self._started.callback(self.group_coordinator.shutdown)
+        self._started.push_async_callback(self._verifiers.shutdown)
         self._started.push_async_callback(self._markers.shutdown)
         self._started.callback(self._transaction_coordinator.shutdown)
         self._start_request_handlers(self._apis(cluster_id))
@@ -292,6 +303,7 @@ class KafkaServer:
             self.replica_manager.appends,
             partition_of=self.replica_manager.hosted.partition,
             on_storage_error=self.replica_manager.storage_failures.handle,
+            verifications=self._verifications,
         )
 
     def _start_request_handlers(self, apis: KafkaApis) -> None:
@@ -370,7 +382,9 @@ class KafkaServer:
         )
         auto_topic_creation = self._auto_topic_creation(zk_admin)
         return KafkaApis(
-            produce=ProduceApis(self.replica_manager.appends, self.metadata_cache),
+            produce=ProduceApis(
+                self.replica_manager.appends, self._verifications, self.metadata_cache
+            ),
             fetch=FetchApis(
                 self.replica_manager.fetches,
                 self.metadata_cache,

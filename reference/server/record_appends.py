@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from kio.schema.errors import ErrorCode
@@ -21,10 +22,12 @@ from nemesis.reference.delayed_operations import DelayedOperationPurgatory
 from nemesis.reference.log.errors import KafkaStorageError, LogError, RecordError
 from nemesis.reference.log.log_append_info import LogAppendInfo
 from nemesis.reference.log.log_validator import AppendOrigin
+from nemesis.reference.log.verification_state import VerificationGuard
 from nemesis.reference.model import INTERNAL_TOPICS, ProducePartitionResult, TopicPartition
 from nemesis.reference.server.delayed_produce import DelayedProduce, acknowledge
 
 _VALID_ACKS: Final = (-1, 0, 1)
+_NO_GUARDS: Final[Mapping[TopicPartition, VerificationGuard]] = MappingProxyType({})
 
 ProduceResults = dict[TopicPartition, ProducePartitionResult]
 Response = TypeVar("Response")
@@ -51,10 +54,11 @@ class RecordAppends:
         entries: Mapping[TopicPartition, bytes],
         respond: Callable[[ProduceResults], Response],
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        guards: Mapping[TopicPartition, VerificationGuard] = _NO_GUARDS,
     ) -> Response | asyncio.Future[Response]:
         """Append to the leaders here; with acks −1, wait until the ISR has it or ``timeout_ms`` has passed.
 
-        A client may not append to an internal topic.
+        A client may not append to an internal topic. ``guards`` are those of verified transactions.
         """
         if acks not in _VALID_ACKS:
             refusal = ProducePartitionResult(ErrorCode.invalid_required_acks)
@@ -62,7 +66,9 @@ class RecordAppends:
         results: ProduceResults = {}
         appended: dict[TopicPartition, LogAppendInfo] = {}
         for topic_partition, records in entries.items():
-            outcome = self._append(topic_partition, records, acks, origin)
+            outcome = self._append(
+                topic_partition, records, acks, origin, guards.get(topic_partition)
+            )
             if isinstance(outcome, ProducePartitionResult):
                 results[topic_partition] = outcome
             else:
@@ -86,13 +92,19 @@ class RecordAppends:
         )
 
     def _append(
-        self, topic_partition: TopicPartition, records: bytes, acks: int, origin: AppendOrigin
+        self,
+        topic_partition: TopicPartition,
+        records: bytes,
+        acks: int,
+        origin: AppendOrigin,
+        guard: VerificationGuard | None,
     ) -> LogAppendInfo | ProducePartitionResult:
         if origin is AppendOrigin.CLIENT and topic_partition.topic in INTERNAL_TOPICS:
             text = f"Cannot append to internal topic {topic_partition.topic}"
             return ProducePartitionResult(ErrorCode.invalid_topic_exception, error_message=text)
         try:
-            return self._partition_of(topic_partition).append_as_leader(records, acks, origin)
+            partition = self._partition_of(topic_partition)
+            return partition.append_as_leader(records, acks, origin, guard)
         except ReplicaError as error:
             return ProducePartitionResult(error.code, error_message=str(error))
         except KafkaStorageError as error:

@@ -23,6 +23,7 @@ from tests.reference.coordinator.transaction_node import (
     on_transaction_node,
 )
 from tests.reference.log.batches import NOW_MS, batch
+from tests.reference.server.verification import append_verified
 
 PRODUCER = {"producer_id": 7, "producer_epoch": 3}
 
@@ -51,7 +52,7 @@ def test_a_leader_traces_where_transactions_begin_and_end(tmp_path: Path) -> Non
     host = Host(tmp_path)
     host.partition.make_leader(lisr(isr=(1,)))
     host.partition.append_as_leader(batch(2), acks=-1)
-    host.partition.append_as_leader(data(0), acks=-1)
+    append_verified(host.partition, data(0))
     host.partition.append_as_leader(data(1), acks=-1)
     for decision, epoch in ((ControlRecordType.ABORT, 4), (ControlRecordType.COMMIT, 5)):
         records = marker(decision, epoch)
@@ -67,7 +68,7 @@ def test_a_leader_traces_where_transactions_begin_and_end(tmp_path: Path) -> Non
 def test_a_follower_traces_the_markers_of_its_leader(tmp_path: Path) -> None:
     leader = Host(tmp_path / "leader")
     leader.partition.make_leader(lisr(isr=(1,)))
-    leader.partition.append_as_leader(data(0), acks=-1)
+    append_verified(leader.partition, data(0))
     leader.partition.append_as_leader(
         marker(ControlRecordType.COMMIT, 1), -1, AppendOrigin.COORDINATOR
     )

@@ -24,6 +24,8 @@ _GROUP_NOT_STORED: Final[dict[ErrorCode, ErrorCode]] = _NOT_STORED | {
 _OFFSETS_NOT_STORED: Final[dict[ErrorCode, ErrorCode]] = _NOT_STORED | {
     ErrorCode.message_too_large: ErrorCode.invalid_commit_offset_size,
     ErrorCode.record_list_too_large: ErrorCode.invalid_commit_offset_size,
+    # Of a verification: it lets also older clients retry, without looking for the coordinator again.
+    ErrorCode.network_exception: ErrorCode.coordinator_load_in_progress,
 }
 
 
@@ -33,5 +35,5 @@ def group_error(error: ErrorCode) -> ErrorCode:
 
 
 def offset_commit_error(error: ErrorCode) -> ErrorCode:
-    """Return the error of an OffsetCommit whose offsets could not be written."""
+    """Return the error of an OffsetCommit or TxnOffsetCommit whose offsets could not be verified or written."""
     return _OFFSETS_NOT_STORED.get(error, error)

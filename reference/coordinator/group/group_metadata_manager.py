@@ -18,7 +18,7 @@ from nemesis.reference.coordinator.coordinated_partitions import (
     CoordinatedPartition,
     CoordinatedPartitions,
 )
-from nemesis.reference.coordinator.coordinator_logs import CoordinatorLogs
+from nemesis.reference.coordinator.coordinator_logs import CoordinatorLogs, OnVerified
 from nemesis.reference.coordinator.group.group_errors import group_error, offset_commit_error
 from nemesis.reference.coordinator.group.group_loading import LoadedRecords
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
@@ -32,13 +32,14 @@ from nemesis.reference.coordinator.group.group_records import (
     offset_value,
     tombstones,
 )
-from nemesis.reference.coordinator.group.group_results import CommittingProducer
 from nemesis.reference.coordinator.group.group_states import GroupState
 from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.verification_state import VerificationGuard
 from nemesis.reference.model import (
     GROUP_METADATA_TOPIC_NAME,
     ProducePartitionResult,
     TopicPartition,
+    TransactionalProducer,
 )
 from nemesis.reference.ports import Scheduler, WallClock
 from nemesis.reference.protocol.record_batch import TRANSACTIONAL_FLAG
@@ -181,10 +182,14 @@ class GroupMetadataManager:
         self,
         group: GroupMetadata,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
-        producer: CommittingProducer,
+        producer: TransactionalProducer,
+        guard: VerificationGuard | None,
         on_stored: Callable[[ErrorCode], None],
     ) -> None:
-        """Write these offsets, at least one; they count once the transaction is committed."""
+        """Write these offsets, at least one; they count once the transaction is committed.
+
+        ``guard`` is that of ``verify_transaction``.
+        """
         producer_id = producer.producer_id
 
         def on_appended(result: ProducePartitionResult) -> None:
@@ -196,7 +201,24 @@ class GroupMetadataManager:
             on_stored(offset_commit_error(result.error))
 
         group.offsets.prepare_transactional(offsets)
-        self._append(group, _offset_records(group, offsets), on_appended, producer)
+        self._append(group, _offset_records(group, offsets), on_appended, producer, guard)
+
+    def verify_transaction(
+        self,
+        group: GroupMetadata,
+        producer: TransactionalProducer,
+        on_verified: OnVerified,
+        *,
+        knows_abortable: bool,
+    ) -> None:
+        """Verify that the offsets partition of a group is in a transaction; see ``CoordinatorLogs``."""
+        coordinated = self._partitions.of_key(group.group_id)
+        if coordinated is None:
+            on_verified(ErrorCode.not_leader_or_follower, None)
+        else:
+            self._partitions.verify_transaction(
+                coordinated.number, producer, on_verified, knows_abortable=knows_abortable
+            )
 
     def complete_transaction(
         self, partition: int, producer_id: int, marker_offset: int, *, is_commit: bool
@@ -212,7 +234,8 @@ class GroupMetadataManager:
         group: GroupMetadata,
         records: list[tuple[bytes, bytes | None]],
         on_appended: Callable[[ProducePartitionResult], None],
-        producer: CommittingProducer | None = None,
+        producer: TransactionalProducer | None = None,
+        guard: VerificationGuard | None = None,
     ) -> None:
         coordinated = self._partitions.of_key(group.group_id)
         if coordinated is None or coordinated.items.get(group.group_id) is not group:
@@ -223,6 +246,7 @@ class GroupMetadataManager:
             _batch(records, self._wall_clock(), producer),
             timeout_ms=self._config.offsets_commit_timeout_ms,
             on_appended=on_appended,
+            guard=guard,
         )
 
     # Deletion and expiry
@@ -283,7 +307,7 @@ def _offset_records(
 
 
 def _batch(
-    records: list[tuple[bytes, bytes | None]], now_ms: int, producer: CommittingProducer | None
+    records: list[tuple[bytes, bytes | None]], now_ms: int, producer: TransactionalProducer | None
 ) -> bytes:
     if producer is None:
         return new_batch(records, now_ms)

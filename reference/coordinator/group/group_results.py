@@ -69,14 +69,6 @@ class LeaveGroupResult:
 
 
 @dataclass(frozen=True, slots=True)
-class CommittingProducer:
-    """The producer in whose transaction offsets are committed."""
-
-    producer_id: int
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
 class OffsetFetchResult:
     """A committed offset; −1 where the group has not committed one."""
 

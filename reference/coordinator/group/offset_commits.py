@@ -6,6 +6,9 @@ A member commits in its generation, and not while assignments are on their way. 
 A TxnOffsetCommit is checked likewise if it names a member (KIP-447), also while assignments are on their way. One that
 names none is accepted, as older producers send it. The session of the member ends as if it had not been sent.
 
+Before the offsets of a TxnOffsetCommit are written, the transaction coordinator confirms that the transaction has their
+offsets partition (KIP-890).
+
 Source: kafka.coordinator.group.GroupCoordinator (validateOffsetCommit, doCommitOffsets, doTxnCommitOffsets),
 GroupMetadataManager (storeOffsets, getOffsets) of Kafka 3.9.
 """
@@ -17,18 +20,19 @@ from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
 
+from nemesis.reference.coordinator.group.group_errors import offset_commit_error
 from nemesis.reference.coordinator.group.group_joins import member_error
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
 from nemesis.reference.coordinator.group.group_metadata_manager import GroupMetadataManager
 from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
 from nemesis.reference.coordinator.group.group_results import (
     UNKNOWN_MEMBER_ID,
-    CommittingProducer,
     OffsetFetchResult,
 )
 from nemesis.reference.coordinator.group.group_states import GroupState
 from nemesis.reference.coordinator.group.heartbeats import Heartbeats
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.log.verification_state import VerificationGuard
+from nemesis.reference.model import TopicPartition, TransactionalProducer
 
 CommitCallback = Callable[[Mapping[TopicPartition, ErrorCode]], None]
 
@@ -43,8 +47,10 @@ class OffsetCommit:
     member_id: str
     group_instance_id: str | None
     offsets: Mapping[TopicPartition, OffsetAndMetadata]
-    producer: CommittingProducer | None = None
+    producer: TransactionalProducer | None = None
     """Of a TxnOffsetCommit."""
+    knows_abortable: bool = False
+    """Whether the producer understands TRANSACTION_ABORTABLE."""
 
     def refused(self, error: ErrorCode) -> dict[TopicPartition, ErrorCode]:
         return dict.fromkeys(self.offsets, error)
@@ -61,7 +67,28 @@ class OffsetCommits:
         self._max_metadata_length = max_metadata_bytes
 
     def commit(self, group: GroupMetadata, request: OffsetCommit, callback: CommitCallback) -> None:
-        """Commit offsets of a group that is coordinated here."""
+        """Commit offsets of a group that is coordinated here, those of a transaction once it is verified."""
+        if request.producer is None:
+            self._commit(group, request, None, callback)
+            return
+
+        def on_verified(error: ErrorCode, guard: VerificationGuard | None) -> None:
+            if error is ErrorCode.none:
+                self._commit(group, request, guard, callback)
+            else:
+                callback(request.refused(offset_commit_error(error)))
+
+        self._groups.verify_transaction(
+            group, request.producer, on_verified, knows_abortable=request.knows_abortable
+        )
+
+    def _commit(
+        self,
+        group: GroupMetadata,
+        request: OffsetCommit,
+        guard: VerificationGuard | None,
+        callback: CommitCallback,
+    ) -> None:
         error = _refusal(group, request)
         if error is not None:
             callback(request.refused(error))
@@ -86,7 +113,9 @@ class OffsetCommits:
         if request.producer is None:
             self._groups.store_offsets(group, accepted, on_stored)
         else:
-            self._groups.store_transactional_offsets(group, accepted, request.producer, on_stored)
+            self._groups.store_transactional_offsets(
+                group, accepted, request.producer, guard, on_stored
+            )
 
 
 def fetch_offsets(

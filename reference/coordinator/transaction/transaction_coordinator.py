@@ -28,7 +28,6 @@ from nemesis.reference.coordinator.transaction.transaction_requests import (
     ErrorCallback,
     InitProducerId,
     InitProducerIdResult,
-    TransactionalProducer,
     TransactionDescription,
     TransactionList,
     TransactionOverview,
@@ -44,7 +43,7 @@ from nemesis.reference.coordinator.transaction.transaction_states import (
 )
 from nemesis.reference.coordinator.transaction.transaction_traces import TransactionTraces
 from nemesis.reference.kafka_config import KafkaConfig
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.model import TopicPartition, TransactionalProducer
 from nemesis.reference.ports import Scheduler, WallClock
 from nemesis.reference.trace import Tracer
 

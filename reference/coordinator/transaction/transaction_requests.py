@@ -37,15 +37,6 @@ class InitProducerIdResult:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionalProducer:
-    """Who sends a request about a transaction."""
-
-    transactional_id: str
-    producer_id: int
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
 class TransactionOverview:
     """A transactional id as ListTransactions reports it."""
 

@@ -18,11 +18,10 @@ from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
 from nemesis.reference.coordinator.group.group_results import (
     NO_GENERATION,
     UNKNOWN_MEMBER_ID,
-    CommittingProducer,
     OffsetFetchResult,
 )
 from nemesis.reference.coordinator.group.offset_commits import OffsetCommit
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.model import TopicPartition, TransactionalProducer
 from nemesis.reference.ports import WallClock
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
@@ -35,6 +34,7 @@ _DEFAULT_RETENTION_MS: Final = -1
 _NO_EPOCH: Final = -1
 _FIRST_FETCH_VERSION_WITH_ERROR: Final = 2
 _FIRST_TXN_VERSION_WITH_LOADING: Final = 2
+_FIRST_TXN_VERSION_WITH_ABORTABLE: Final = 4
 _Errors = Mapping[TopicPartition, ErrorCode]
 
 
@@ -59,11 +59,13 @@ class GroupOffsetApis:
     def handle_txn_offset_commit(self, message: Any) -> Any | Later:
         """The response once the offsets are in the log; they count once the transaction is committed."""
         generation_id = getattr(message, "generation_id", NO_GENERATION)
-        producer = CommittingProducer(message.producer_id, message.producer_epoch)
+        producer = TransactionalProducer(
+            message.transactional_id, message.producer_id, message.producer_epoch
+        )
         return self._commit(message, generation_id, producer)
 
     def _commit(
-        self, message: Any, generation_id: int, producer: CommittingProducer | None
+        self, message: Any, generation_id: int, producer: TransactionalProducer | None
     ) -> Any | Later:
         offsets = self._offsets(message)
         unknown = ErrorCode.unknown_topic_or_partition
@@ -78,6 +80,7 @@ class GroupOffsetApis:
             getattr(message, "group_instance_id", None),
             accepted,
             producer,
+            producer is not None and message.__version__ >= _FIRST_TXN_VERSION_WITH_ABORTABLE,
         )
 
         def response(errors: _Errors) -> Any:

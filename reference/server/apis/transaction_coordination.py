@@ -22,10 +22,13 @@ from nemesis.reference.coordinator.transaction.transaction_coordinator import (
     TransactionCoordinator,
 )
 from nemesis.reference.coordinator.transaction.transaction_requests import (
-    TransactionalProducer,
     TransactionDescription,
 )
-from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, TopicPartition
+from nemesis.reference.model import (
+    GROUP_METADATA_TOPIC_NAME,
+    TopicPartition,
+    TransactionalProducer,
+)
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of, timestamp
 from nemesis.reference.server.apis.groups import answer_of

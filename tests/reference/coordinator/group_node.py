@@ -19,15 +19,15 @@ from nemesis.reference.coordinator.group.group_loading import LoadedRecords
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
 from nemesis.reference.coordinator.group.group_metadata_manager import GroupMetadataManager
 from nemesis.reference.coordinator.group.group_offsets import OffsetAndMetadata
-from nemesis.reference.coordinator.group.group_results import (
-    CommittingProducer,
-    JoinGroupResult,
-    SyncGroupResult,
-)
+from nemesis.reference.coordinator.group.group_results import JoinGroupResult, SyncGroupResult
 from nemesis.reference.coordinator.group.group_syncs import SyncGroup
 from nemesis.reference.coordinator.group.offset_commits import OffsetCommit
 from nemesis.reference.coordinator.key_partitions import partition_for
-from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, TopicPartition
+from nemesis.reference.model import (
+    GROUP_METADATA_TOPIC_NAME,
+    TopicPartition,
+    TransactionalProducer,
+)
 from nemesis.reference.ports import WallClock
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.protocol.versions import ApiKey
@@ -38,6 +38,7 @@ from tests.reference.cluster.hosting import TP, lisr
 from tests.reference.log.batches import NOW_MS
 from tests.reference.server.answers import answered
 from tests.reference.server.one_broker import Node
+from tests.reference.server.verification import PlayedCoordinators, verifications
 from tests.reference.virtual_time import run
 
 OFFSETS_ID = UUID(int=50)
@@ -45,6 +46,7 @@ PARTITIONS = 4
 GROUP = "g"
 CONSUMER = "consumer"
 RANGE = (("range", b"r"),)
+TRANSACTIONAL_ID = "x"
 PRODUCER_ID = 7
 NUMBER = partition_for(GROUP, PARTITIONS)
 """The offsets partition of the group."""
@@ -53,6 +55,7 @@ SETTINGS = {
     "group.min.session.timeout.ms": 1,
     "offsets.topic.num.partitions": PARTITIONS,
     "offsets.commit.timeout.ms": 2000,
+    "transaction.partition.verification.enable": False,
 }
 
 
@@ -65,6 +68,9 @@ class GroupNode:
 
     def __init__(self, directory: Path, properties: Mapping[str, Any]) -> None:
         self.node = Node(directory, **{**SETTINGS, **properties})
+        self.coordinators = PlayedCoordinators()
+        """Those of transactions, asked if the properties let the broker verify them."""
+        verifies = self.node.config.transaction_partition_verification_enable
         loop = asyncio.get_running_loop()
         self.now_ms: WallClock = lambda: NOW_MS + round(loop.time() * 1000)
         self.loading_may_go_on = asyncio.Event()
@@ -73,6 +79,9 @@ class GroupNode:
             self.node.manager.appends,
             partition_of=self.node.manager.hosted.partition,
             on_storage_error=self.node.manager.storage_failures.handle,
+            verifications=verifications(
+                self.node.manager.hosted.partition, self.coordinators if verifies else None
+            ),
         )
         self.groups = GroupMetadataManager(
             self.node.config,
@@ -216,7 +225,7 @@ class GroupNode:
                 member_id,
                 instance,
                 {topic_partition: committed},
-                CommittingProducer(producer_id, epoch),
+                TransactionalProducer(TRANSACTIONAL_ID, producer_id, epoch),
             ),
             lambda errors: answer.set_result(errors[topic_partition]),
         )

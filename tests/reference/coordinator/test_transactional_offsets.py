@@ -16,12 +16,13 @@ from kio.schema.errors import ErrorCode
 from nemesis.reference.coordinator.group.group_metadata import GroupMetadata
 from nemesis.reference.coordinator.group.group_offsets import GroupOffsets, OffsetAndMetadata
 from nemesis.reference.coordinator.group.group_results import JoinGroupResult, MemberIdentity
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.model import TopicPartition, TransactionalProducer
 from nemesis.reference.protocol.record_batch import iter_batches
 from tests.reference.cluster.hosting import TP
 from tests.reference.coordinator.group_node import (
     GROUP,
     PRODUCER_ID,
+    TRANSACTIONAL_ID,
     GroupNode,
     offsets_partition,
     on_group_node,
@@ -84,6 +85,82 @@ def test_the_records_are_those_of_a_transaction(tmp_path: Path) -> None:
         assert node.fetch() == (NONE, 8)
 
     on_group_node(tmp_path, scenario)
+
+
+VERIFIES = {"transaction.partition.verification.enable": True}
+
+
+def test_offsets_wait_for_the_verification_of_their_partition(tmp_path: Path) -> None:
+    async def scenario(node: GroupNode) -> None:
+        await node.lead()
+        answer = node.commit_in_transaction(7)
+        (asked,) = node.coordinators.questions
+        assert asked.producer == TransactionalProducer(TRANSACTIONAL_ID, PRODUCER_ID, 0)
+        assert asked.partitions == {offsets_partition()}
+        assert not asked.knows_abortable
+        assert node.fetch(require_stable=True) == (NONE, -1)
+        asked.settle()
+        assert await answer is NONE
+        assert node.fetch(require_stable=True) == (UNSTABLE, -1)
+        assert await node.commit_in_transaction(8) is NONE, "the transaction is open in the log"
+        await node.end_transaction(is_commit=True)
+        assert node.fetch(require_stable=True) == (NONE, 8)
+
+    on_group_node(tmp_path, scenario, **VERIFIES)
+
+
+@pytest.mark.parametrize(
+    ("error", "reported"),
+    [
+        (ErrorCode.network_exception, ErrorCode.coordinator_load_in_progress),
+        (ErrorCode.not_coordinator, ErrorCode.not_coordinator),
+        (ErrorCode.concurrent_transactions, ErrorCode.concurrent_transactions),
+        (ErrorCode.invalid_txn_state, ErrorCode.invalid_txn_state),
+        (ErrorCode.invalid_producer_epoch, ErrorCode.invalid_producer_epoch),
+    ],
+)
+def test_offsets_outside_of_the_transaction_are_not_written(
+    tmp_path: Path, error: ErrorCode, reported: ErrorCode
+) -> None:
+    async def scenario(node: GroupNode) -> None:
+        await node.lead()
+        answer = node.commit_in_transaction(7)
+        node.coordinators.questions.pop().settle(error)
+        assert await answer is reported
+        assert node.fetch(require_stable=True) == (NONE, -1)
+        log = node.node.logs.get_log(offsets_partition())
+        assert log is not None
+        assert log.log_end_offset == 0
+
+    on_group_node(tmp_path, scenario, **VERIFIES)
+
+
+def test_a_verification_from_before_the_marker_is_void(tmp_path: Path) -> None:
+    """Else the offsets would be pending until the producer commits again in this partition, perhaps for ever."""
+
+    async def scenario(node: GroupNode) -> None:
+        await node.lead()
+        answer = node.commit_in_transaction(7)
+        assert await node.end_transaction(is_commit=False) is NONE
+        node.coordinators.questions.pop().settle()
+        assert await answer is ErrorCode.invalid_txn_state
+        assert node.fetch(require_stable=True) == (NONE, -1)
+
+    on_group_node(tmp_path, scenario, **VERIFIES)
+
+
+def test_a_coordinator_that_resigns_during_a_verification_writes_nothing(tmp_path: Path) -> None:
+    async def scenario(node: GroupNode) -> None:
+        await node.lead()
+        answer = node.commit_in_transaction(7)
+        node.give_role(2, 1)
+        node.coordinators.questions.pop().settle()
+        assert await answer in {
+            ErrorCode.not_coordinator,
+            ErrorCode.coordinator_not_available,
+        }
+
+    on_group_node(tmp_path, scenario, **VERIFIES)
 
 
 @pytest.mark.parametrize("is_commit", [True, False])

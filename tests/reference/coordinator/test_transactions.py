@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kio.schema.errors import ErrorCode
 
-from nemesis.reference.coordinator.transaction.transaction_requests import TransactionalProducer
+from nemesis.reference.model import TransactionalProducer
 from tests.reference.coordinator.transaction_node import (
     ID,
     TIMEOUT_MS,

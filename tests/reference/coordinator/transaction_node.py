@@ -26,18 +26,22 @@ from nemesis.reference.coordinator.transaction.transaction_metadata import (
 from nemesis.reference.coordinator.transaction.transaction_requests import (
     InitProducerId,
     InitProducerIdResult,
-    TransactionalProducer,
 )
 from nemesis.reference.coordinator.transaction.transaction_state_manager import (
     TransactionStateManager,
 )
-from nemesis.reference.model import TRANSACTION_STATE_TOPIC_NAME, TopicPartition
+from nemesis.reference.model import (
+    TRANSACTION_STATE_TOPIC_NAME,
+    TopicPartition,
+    TransactionalProducer,
+)
 from nemesis.reference.ports import WallClock
 from nemesis.reference.server.coordinator_replicas import CoordinatorReplicas
 from nemesis.reference.server.coordinator_roles import CoordinatorRoles
 from tests.reference.cluster.hosting import lisr
 from tests.reference.log.batches import NOW_MS
 from tests.reference.server.one_broker import Node
+from tests.reference.server.verification import verifications
 from tests.reference.virtual_time import run
 
 STATE_ID = UUID(int=60)
@@ -98,6 +102,7 @@ class TransactionNode:
                 self.node.manager.appends,
                 partition_of=self.node.manager.hosted.partition,
                 on_storage_error=self.node.manager.storage_failures.handle,
+                verifications=verifications(self.node.manager.hosted.partition),
             ),
             scheduler=self.node.scheduler,
             wall_clock=self.now_ms,

@@ -40,6 +40,7 @@ def manager(disk: SimulatedDisk) -> LogManager:
         "log.segment.bytes": 300,
         "log.cleanup.policy": ["compact"],
         "log.cleaner.min.cleanable.ratio": 0,
+        "transaction.partition.verification.enable": False,
     }
     logs = LogManager(KafkaConfig.from_properties(properties), disk, wall_clock=lambda: NOW_MS)
     logs.load_logs()

@@ -10,6 +10,7 @@ from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_append_info import LogAppendInfo
 from nemesis.reference.log.log_validator import AppendOrigin
 from nemesis.reference.log.producer_state_entry import increment_sequence
+from nemesis.reference.log.verification_state import VerificationGuard
 from nemesis.reference.protocol.control_records import (
     ControlRecordType,
     EndTransactionMarker,
@@ -29,6 +30,7 @@ def send(
     epoch: int = 0,
     count: int = 1,
     is_transactional: bool = True,
+    guard: VerificationGuard | None = None,
 ) -> LogAppendInfo:
     """Append a producer's batch, in a transaction unless stated otherwise."""
     data = batch(
@@ -37,7 +39,7 @@ def send(
         attributes=TRANSACTIONAL_FLAG if is_transactional else 0,
         producer=(producer_id, epoch, sequence),
     )
-    return log.append_as_leader(data, 0)
+    return log.append_as_leader(data, 0, guard=guard)
 
 
 def end(

@@ -36,6 +36,7 @@ from nemesis.reference.server.replica_manager import ReplicaManager
 from nemesis.reference.trace import NullTracer
 from tests.reference.log.batches import NOW_MS, batch
 from tests.reference.server.answers import answered
+from tests.reference.server.verification import verifications
 
 TOPIC_ID = UUID(int=7)
 TP = TopicPartition("t", 0)
@@ -79,7 +80,9 @@ class Broker:
             broker_epoch=lambda: BROKER_EPOCH,
         )
         self.replica_manager = replica_manager
-        self.produce_apis = ProduceApis(replica_manager.appends, self.cache)
+        self.produce_apis = ProduceApis(
+            replica_manager.appends, verifications(replica_manager.hosted.partition), self.cache
+        )
         sessions = FetchManager(1000, rng=Random(1), topic_name=self.cache.topic_name)
         self.fetch_apis = FetchApis(replica_manager.fetches, self.cache, sessions)
         self.offsets = OffsetApis(replica_manager.offsets)
@@ -376,17 +379,6 @@ def test_bad_records_are_refused(
     async def scenario(broker: Broker) -> None:
         assert (await broker.produce(records)).error_code is expected
         assert (await broker.produce(batch(1))).base_offset == 0
-
-    run(tmp_path, scenario)
-
-
-def test_records_of_a_transaction_are_accepted(tmp_path: Path) -> None:
-    async def scenario(broker: Broker) -> None:
-        records = batch(2, producer=(9, 0, 0), attributes=0x10)
-        answer = await broker.produce(records)
-        assert (answer.error_code, answer.base_offset) == (ErrorCode.none, 0)
-        outside = batch(1, producer=(9, 0, 2))
-        assert (await broker.produce(outside)).error_code is ErrorCode.invalid_txn_state
 
     run(tmp_path, scenario)
 

@@ -31,6 +31,7 @@ from tests.reference.log.batches import NOW_MS, batch
 from tests.reference.log.transactions import ABORT, COMMIT
 from tests.reference.server.answers import answered
 from tests.reference.server.one_broker import Node, on_node
+from tests.reference.server.verification import append_verified
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 FETCH_VERSIONS = range(OFFERED[ApiKey.FETCH].lowest, OFFERED[ApiKey.FETCH].highest + 1)
@@ -110,7 +111,7 @@ def data(producer_id: int, sequence: int, *, timestamp: int = NOW_MS) -> bytes:
 
 
 def append(node: Node, records: bytes) -> None:
-    node.manager.hosted.partition(TP).append_as_leader(records, 1)
+    append_verified(node.manager.hosted.partition(TP), records)
 
 
 def end(node: Node, producer_id: int, decision: ControlRecordType) -> None:

@@ -22,6 +22,7 @@ from tests.reference.log.batches import NOW_MS, batch
 from tests.reference.log.logs import MANY
 from tests.reference.server.answers import answered
 from tests.reference.server.one_broker import Node, on_node, time
+from tests.reference.server.verification import append_verified
 
 VERSIONS = range(
     OFFERED[ApiKey.WRITE_TXN_MARKERS].lowest, OFFERED[ApiKey.WRITE_TXN_MARKERS].highest + 1
@@ -102,7 +103,7 @@ def send(node: Node, sequence: int, *, producer_id: int = 7, epoch: int = 0) -> 
     records = batch(
         attributes=TRANSACTIONAL_FLAG, producer=(producer_id, epoch, sequence), timestamp=NOW_MS
     )
-    node.manager.hosted.partition(TP).append_as_leader(records, 1)
+    append_verified(node.manager.hosted.partition(TP), records)
 
 
 def markers_in(log: Log) -> list[tuple[int, int, ControlRecordType, int]]:

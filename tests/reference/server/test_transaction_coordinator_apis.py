@@ -12,8 +12,11 @@ from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
 from nemesis.reference.coordinator.key_partitions import partition_for
-from nemesis.reference.coordinator.transaction.transaction_requests import TransactionalProducer
-from nemesis.reference.model import GROUP_METADATA_TOPIC_NAME, TopicPartition
+from nemesis.reference.model import (
+    GROUP_METADATA_TOPIC_NAME,
+    TopicPartition,
+    TransactionalProducer,
+)
 from nemesis.reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.protocol.versions import OFFERED, ApiKey
