@@ -166,7 +166,7 @@ _NOT_SENT: Final = "a refused write changed nothing; it is there for people who 
 _ATTEMPT: Final = "an intention: what was committed, in the transaction log, is constrained"
 _WALL_CLOCK: Final = "wall clocks may be wrong: no property may rely on them"
 _PRODUCER: Final = "for people; that nothing is stored twice is judged by the values (`duplicate`)"
-_TRANSACTION: Final = "transactions have no property yet"
+_TRANSACTION: Final = "names the transaction and its replica; its markers are constrained"
 _REASON_BY_KIND: Final = MappingProxyType(
     {
         **dict.fromkeys(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final, NamedTuple
@@ -52,6 +52,7 @@ _HEADER_BYTES: Final = 61
 _PREFIX_BYTES: Final = 12
 _CRC_COVERS_FROM: Final = 21
 _MAGIC: Final = 2
+_TRANSACTIONAL: Final = 16
 _CONTROL: Final = 32
 _FOREIGN_FILES: Final = frozenset({"lost+found", METADATA_LOG})
 """Not logs of replicas: a file system's own directory, and the metadata log of a KRaft quorum."""
@@ -78,12 +79,28 @@ class StoredBatch(NamedTuple):
     """Of a control batch, the producer whose transaction it ends; −1 of any other."""
     marker: StoredMarker | None
     """Of a control batch that holds one."""
+    is_transactional: bool
 
 
 class StoredSegment(NamedTuple):
     base_offset: int
     """The offset in its name."""
     size_bytes: int
+
+
+def marked_batches(
+    batches: Iterable[StoredBatch],
+) -> Iterator[tuple[StoredBatch, StoredMarker, int]]:
+    """Yield the batches of a log that hold markers, each with its marker and the first offset of the transaction.
+
+    The first offset is −1 if the log holds no record of the transaction.
+    """
+    opened: dict[int, int] = {}
+    for batch in batches:
+        if batch.marker is not None:
+            yield batch, batch.marker, opened.pop(batch.marked_producer, -1)
+        elif batch.is_transactional and batch.producer_id >= 0:
+            opened.setdefault(batch.producer_id, batch.base_offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +233,7 @@ def _batch(data: bytes, position: int, segment: int) -> tuple[StoredBatch | None
         sequence,
         marked,
         marker,
+        bool(attributes & _TRANSACTIONAL),
     )
     return batch, end
 

@@ -13,6 +13,7 @@ from nemesis.checkers.breaks.events import (
     final,
     high_watermark,
     history,
+    marker,
     poll,
     send,
     state,
@@ -45,7 +46,15 @@ def missed(time: int, *, position: int = 0, mark: int = 1, error: str = "NO_RECO
     )
 
 
-LOST_WRITE: Final = (history(send(1, 7, offset=0), send(3, 8, offset=1), poll(9, 0, {1: 8})),)
+LOST_WRITE: Final = (
+    history(send(1, 7, offset=0), send(3, 8, offset=1), poll(9, 0, {1: 8})),
+    history(
+        send(1, 7, offset=0, producer_id=8),
+        marker(3, 1, 1, first=0, outcome="abort"),
+        send(5, 9, offset=2),
+        poll(9, 0, {2: 9}),
+    ),
+)
 UNSEEN: Final = (
     history(send(1, 7, offset=0), final(9, {})),
     history(send(1, 7, offset=0)),
@@ -90,6 +99,9 @@ NONMONOTONIC_POLL: Final = (
 POLL_SKIP: Final = (
     history(poll(1, 0, {0: 7}), poll(3, 2, {2: 9})),
     history(poll(1, 0, {1: 8})),
+    history(marker(1, 1, 0), poll(3, 0, {2: 8})),
+    history(marker(1, 1, 3, first=0), poll(3, 0, {4: 8})),
+    history(marker(1, 1, 2, first=1, outcome="abort"), poll(3, 0, {3: 8})),
 )
 NONMONOTONIC_SEND: Final = (history(send(1, 7, offset=5), send(3, 8, offset=4)),)
 EARLIER_INCARNATION_READ: Final = (

@@ -124,6 +124,15 @@ def append(
     )
 
 
+def marker(
+    time: int, node: int, offset: int, *, first: int = -1, outcome: str = "commit", **columns: Any
+) -> Event:
+    """A marker of producer 7 in t-0, which ends a transaction that begins at ``first``."""
+    about = {"role": "leader", "leader_epoch": 0, "producer_id": 7, "producer_epoch": 0}
+    about |= {"coordinator_epoch": 0, "outcome": outcome, "first_offset": first, "offset": offset}
+    return broker(time, node, "marker-appended", **{**about, **TP, **columns})
+
+
 def become_leader(time: int, node: int, epoch: int, end: int, **columns: Any) -> Event:
     return broker(
         time,
@@ -184,7 +193,7 @@ def send(
 ) -> list[Event]:
     """A send and its completion one tick later."""
     about = {"acks": columns.pop("acks", -1)} | {
-        k: columns[k] for k in (*TP, "delivery") if k in columns
+        k: columns[k] for k in (*TP, "delivery", "producer_id") if k in columns
     }
     return [
         client(time, process, "invoke", "send", time, value=value, **about),

@@ -6,7 +6,8 @@ check that knows more of its contradiction than its events say gives the steps i
 * ``tell``          what an event says, as a clause
 * ``foreign_operations``     what one of another system's history says
 * ``words``         brokers, offsets, zxids, lengths of time
-* ``controllers``, ``leaders``, ``replicas``, ``clients``, ``groups``, ``ends``   the reasons, a function for
+* ``controllers``, ``leaders``, ``replicas``, ``clients``, ``groups``, ``ends``,
+  ``markers``   the reasons, a function for
   each property, which the property names (``Property.reason``)
 * ``office``, ``vacancies``, ``broker_failures``, ``metadata``, ``elections_answered``, ``own_logs``, ``isr_joins``,
   ``isr_shrinks``, ``client_offsets``, ``control_effects``, ``notifications``, ``offsets_at_rest``,

@@ -1,6 +1,6 @@
 """Which value stands at which offset: looked at cell by cell, in arrays as long as a cell.
 
-The idea: offsets are dense, so what is known of a million of them is an array of values and one of marks
+The idea: offsets are nearly dense, so what is known of a million of them is an array of values and one of marks
 (acknowledged, read, read at the end), however the records came: each acknowledged send and each record read is put in
 its place, in any order. It is a suspect if another value stands there already, or if the final reads should have
 returned it and did not. Otherwise each offset has one value, and it is left to be seen that no value stands at two:

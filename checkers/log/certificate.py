@@ -32,6 +32,7 @@ from nemesis.checkers.framework.fold import Task
 from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.log.cells import CellReport, Piece, look
 from nemesis.checkers.log.chain import Ordered, chain, holding, walked
+from nemesis.checkers.log.gaps import Gaps, joined_markers
 from nemesis.checkers.log.high_watermarks import followed_leaders, is_traced
 from nemesis.checkers.log.number_range import Span, has_any, meet, wider
 from nemesis.checkers.log.offset_cells import CELL_BITS
@@ -67,7 +68,8 @@ def certify(
     known, _ = joined(rare_rows)
     marks_known = _marks_known(surveys, known)
     traced = is_traced(known) or _is_stated(surveys)
-    chained = chain(surveys, marks_known=marks_known)
+    gaps = Gaps.of(joined_markers(survey.markers for survey in surveys))
+    chained = chain(surveys, gaps, marks_known=marks_known)
     ids = {topic_id for survey in surveys for topic_id in survey.topic_ids}
     if chained.irregular is not None or not is_single_incarnation(known, ids):
         return None
@@ -81,6 +83,7 @@ def certify(
             before,
             holding(before.rows(), sources),
             operations.starts,
+            gaps,
             marks_known=marks_known,
             is_traced=traced,
         )
@@ -101,7 +104,7 @@ def certify(
     touched = yield from _touching(sources, surveys, suspects, columns)
     rows, ends = joined([*rare_rows, *touched])
     operations = gather(tp, rows, ends=ends)
-    operations.is_traced = traced
+    operations.is_traced, operations.gaps = traced, gaps
     report = PartitionReport.of(known)
     counts = _counts(surveys, reports.values(), operations)
     judge(operations, _disorder(out_of_order), counts, report, was_deleted=False)

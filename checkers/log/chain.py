@@ -14,6 +14,7 @@ import numpy as np
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.segment import PROOF_ROW, Mask, Segment
 from nemesis.checkers.log import polls, send_anomalies
+from nemesis.checkers.log.gaps import Gaps
 from nemesis.checkers.log.high_watermarks import STATED, Mark, rising
 from nemesis.checkers.log.partition_operations import Send, Start, gather
 from nemesis.checkers.log.partition_rows import Rows, Source
@@ -63,8 +64,8 @@ class Ordered:
     """Each with the row of its invocation."""
 
 
-def chain(surveys: Sequence[Survey], *, marks_known: bool) -> Chain:
-    """Join the surveys; ``marks_known``: whether every leader has traced its high watermark."""
+def chain(surveys: Sequence[Survey], gaps: Gaps, *, marks_known: bool) -> Chain:
+    """Join the surveys; ``gaps`` are explained, ``marks_known``: whether every leader has traced its high watermark."""
     chained = Chain()
     opened: dict[str, tuple[Begun, Send | None]] = {}
     reached: dict[str, tuple[int, int]] = {}
@@ -76,11 +77,14 @@ def chain(surveys: Sequence[Survey], *, marks_known: bool) -> Chain:
             for process, producer in survey.producers.items()
         )
         jumps = any(
-            process in reached and consumer.first_position != reached[process][0]
+            process in reached
+            and consumer.first_position != reached[process][0]
+            and not gaps.explains(reached[process][0], consumer.first_position)
             for process, consumer in survey.consumers.items()
         )
+        skips = not gaps.explain(*survey.gaps.T).all()
         is_above = marks_known and survey.unproved >= (0 if mark is None else max(mark.value, 0))
-        if falls or jumps or is_above or not survey.is_clean:
+        if falls or jumps or skips or is_above or not survey.is_clean:
             sends = sorted(
                 (send for _, send in opened.values() if send is not None), key=lambda send: send.row
             )
@@ -134,6 +138,7 @@ def walked(
     before: State,
     earlier: Sequence[Source],
     starts: list[Start],
+    gaps: Gaps,
     *,
     marks_known: bool,
     is_traced: bool,
@@ -142,14 +147,14 @@ def walked(
     do not grow.
 
     Of the row group ``after`` it, high watermarks of the same nanosecond count: they go last. ``earlier`` ones hold the
-    rows of the state. ``starts`` are what readers were told, anywhere.
+    rows of the state. ``starts`` are what readers were told, anywhere; ``gaps`` are explained.
     """
     before = before.timed(_times(before.rows(), earlier))
     rows = source.read()
     segment = rows.segment
     concerned = segment.where(~rows.are_sends | _falling(rows, before.highest))
     operations = gather(tp, concerned, opened=before.opened)
-    operations.starts = starts
+    operations.starts, operations.gaps = starts, gaps
     stated = segment.where(segment.is_kind(*STATED))
     if after is not None and len(segment):
         later = after.read().segment

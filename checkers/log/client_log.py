@@ -36,11 +36,12 @@ After an unclean election that is permitted losses are reported and allowed. Wha
 deleted by age, by size or on request, and need not be seen; a reader that wanted it goes on from there (whether the
 start was raised rightly is the property ``log-start-bounded``). In a compacted log a record may be gone that another
 one of its key supersedes (``compaction``): not the last one, none that no cleaner has come by, none too early.
+Markers of transactions take offsets, and what is aborted need not be given to a reader (``gaps``).
 
 A small partition is walked, one operation after the other. A large one is judged in pieces (``certificate``), with the
 same result.
 
-Limits: offsets are taken to be dense but for that (no transaction markers).
+Limits: offsets are dense otherwise. A marker explains nothing unless it was traced or read from a file.
 Source: the kafka workload of jepsen.tests, whose names these are.
 """
 
@@ -64,6 +65,7 @@ from nemesis.checkers.framework.property import Property, property_names
 from nemesis.checkers.framework.rounds import at_once
 from nemesis.checkers.framework.segment import Key, Segment
 from nemesis.checkers.log import partition_operations as ops
+from nemesis.checkers.log.gaps import MARKER_KINDS
 from nemesis.checkers.log.partition_rows import Source
 from nemesis.checkers.log.report import PartitionReport, count, disorder, judge
 from nemesis.checkers.log.topic_incarnations import (
@@ -94,6 +96,7 @@ class ClientLog(PartitionedCheck[PartitionReport]):
             Kind.HIGH_WATERMARK,
             Kind.LOG_START_OFFSET,
             Kind.LOG_CLEANED,
+            *MARKER_KINDS,
             Kind.LEADER_ELECTED,
             Kind.CONVERGENCE,
             Kind.REPLICA_OFFSETS,

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from nemesis.checkers.framework.event_list import succeeded
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.log.compaction import Compaction, Reach, Sent, keys_of, reach_of
+from nemesis.checkers.log.gaps import MARKER_COLUMNS, MARKER_KINDS, Gaps, markers_of
 from nemesis.checkers.log.high_watermarks import HighWatermarks, high_watermarks, is_traced
 from nemesis.checkers.log.topic_incarnations import ALL_REPLICAS
 from nemesis.checkers.unclean import Election, all_elections
@@ -40,6 +41,8 @@ COLUMNS = (
     "log_start_offset",
     "key",
     "last_offset",
+    "producer_id",
+    *MARKER_COLUMNS,
 )
 COMPLETIONS = {Kind.OK.value: "ok", Kind.FAIL.value: "fail", Kind.INFO.value: "info"}
 
@@ -54,6 +57,7 @@ class Send:
     is_idempotent: bool = False
     """Whether it may be in the log once only, however often its producer sent it."""
     op: int | None = None
+    producer_id: int | None = None
     outcome: str = "info"
     """``ok``, ``fail`` (certainly not done) or ``info`` (unknown, also when no completion was recorded)."""
     row: int = -1
@@ -184,6 +188,8 @@ class Operations:
     """The high watermark that the leader answered when the run had ended, and the row that says so."""
     unclean: list[Election] = field(default_factory=list)
     """The unclean elections: loss is excused if one of them was permitted."""
+    gaps: Gaps = field(default_factory=Gaps)
+    """What markers and aborted transactions explain."""
 
     @cached_property
     def log_start(self) -> int:
@@ -194,14 +200,32 @@ class Operations:
 
     @cached_property
     def compaction(self) -> Compaction:
-        """Which records may be gone because later ones supersede them."""
+        """Which records may be gone because later ones supersede them. What is aborted supersedes nothing."""
         return Compaction(
             self.keys,
             (Sent(send.value, send.invoke_time) for send in self.sends),
-            self.positions,
+            (item for item in self.positions if not self._is_aborted(*item[:2])),
             self.reach if self.leaders else None,
             is_read_to_end=self.doubt[0] is None,
         )
+
+    @cached_property
+    def _producer_ids(self) -> dict[int, int]:
+        """By value, the producers of records that transactions may include."""
+        return {send.value: send.producer_id for send in self.sends if send.producer_id is not None}
+
+    def _is_aborted(self, offset: int, value: int) -> bool:
+        return bool(self.gaps.aborted) and self.gaps.is_aborted(
+            self._producer_ids.get(value), offset
+        )
+
+    def may_be_gone(self, offset: int, value: int, time: int) -> bool:
+        """Whether readers may have been refused the record that was known there: it is aborted, or superseded."""
+        return self._is_aborted(offset, value) or self.compaction.may_be_gone(offset, value, time)
+
+    def may_be_skipped(self, start: int, end: int, time: int) -> bool:
+        """Whether a reader may have been given nothing from one offset up to the other, exclusive."""
+        return self.gaps.explains(start, end) or self.compaction.may_be_skipped(start, end, time)
 
     @cached_property
     def doubt(self) -> tuple[str | None, int | None]:
@@ -282,6 +306,7 @@ _READ = (
     "log_start_offset",
     "leader",
     "last_offset",
+    "producer_id",
 )
 """The columns in the order in which ``gather`` unpacks them."""
 
@@ -307,8 +332,9 @@ def gather(
         keys=keys_of(segment),
         reach=reach_of(segment),
         ends=_end_answers(segment),
+        gaps=Gaps.of(markers_of(segment)),
     )
-    segment = segment.where(~segment.is_kind(Kind.HIGH_WATERMARK))
+    segment = segment.where(~segment.is_kind(Kind.HIGH_WATERMARK, *MARKER_KINDS))
     pending: dict[tuple[str, int | None], Send] = {}
     for send in map(replace, opened):
         operations.sends.append(send)
@@ -337,9 +363,11 @@ def gather(
         start,
         state_leader,
         last_offset,
+        producer_id,
     ) in zip(segment.rows.tolist(), *columns, strict=True):
         if kind == Kind.INVOKE and f == "send" and value is not None:
-            send = Send(process, value, acks, row, time, delivery == IDEMPOTENT, op=op, row=row)
+            is_once = delivery == IDEMPOTENT
+            send = Send(process, value, acks, row, time, is_once, op, producer_id, row=row)
             operations.sends.append(send)
             pending[process, op] = send
         elif kind == Kind.INVOKE and f == "poll" and offset is not None:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from nemesis.checkers.framework.dependencies import translated
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.checkers.log.gaps import MARKER_KINDS
 from nemesis.checkers.log.partition_operations import FINAL_READER
 from nemesis.checkers.log.topic_incarnations import ALL_REPLICAS
 from nemesis.history.events import Kind
@@ -68,6 +69,7 @@ class Role(IntEnum):
     """Of a kind that does not count."""
     OTHER = 1
     HIGH_WATERMARK = 2
+    MARKER = 3
     SEND = 4
     """Invoked; the completions follow, in the order of ``OUTCOMES``."""
     SEND_OK = 5
@@ -81,6 +83,11 @@ class Role(IntEnum):
 
 OUTCOMES = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
 _FIRST = {"send": Role.SEND, "poll": Role.POLL}
+_OF_BROKERS: dict[str, Role] = {
+    Kind.HIGH_WATERMARK: Role.HIGH_WATERMARK,
+    **dict.fromkeys(MARKER_KINDS, Role.MARKER),
+}
+"""The kinds of events that may be as many as operations."""
 
 
 def _roles(segment: Segment, kinds: frozenset[str]) -> tuple[Roles, frozenset[int]]:
@@ -90,7 +97,7 @@ def _roles(segment: Segment, kinds: frozenset[str]) -> tuple[Roles, frozenset[in
     table = np.zeros((len(kind_words), len(f_words) + 1), dtype=np.int8)
     for i, kind in enumerate(kind_words):
         if kind in kinds:
-            table[i] = Role.HIGH_WATERMARK if kind == Kind.HIGH_WATERMARK else Role.OTHER
+            table[i] = _OF_BROKERS.get(kind, Role.OTHER)
         for j, f in enumerate(f_words):
             if f in _FIRST and kind in OUTCOMES:
                 table[i, 1 + j] = _FIRST[f] + OUTCOMES.index(Kind(kind))

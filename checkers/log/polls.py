@@ -29,7 +29,7 @@ def order_of_polls(
         rows = start_rows.get((poll.process, poll.position), ())
         if poll.position > before and any(before_row < row < poll.row for row in rows):
             before = poll.position
-        is_gap = poll.position > before and operations.compaction.may_be_skipped(
+        is_gap = poll.position > before and operations.may_be_skipped(
             before, poll.position, poll.time
         )
         if poll.position != before and not is_gap:
@@ -47,13 +47,12 @@ def _within(operations: Operations, poll: Poll) -> Iterator[Finding]:
     """At most one finding of each kind per poll: the first."""
     tp, expected, reported = operations.tp, poll.position, set()
     for offset in poll.offsets:
-        is_gap = offset > expected and operations.compaction.may_be_skipped(
-            expected, offset, poll.time
-        )
+        is_gap = offset > expected and operations.may_be_skipped(expected, offset, poll.time)
         if offset != expected and not is_gap:
             name = SKIP if offset > expected else BACKWARDS
             if name not in reported:
-                step = f"skipped offset {expected}" if offset > expected else "went backwards"
+                skipped = operations.gaps.first_unexplained(expected, offset)
+                step = f"skipped offset {skipped}" if offset > expected else "went backwards"
                 sentence = f"A poll of {tp} by {poll.process} from {poll.position} {step}: it returned offset {offset}."
                 yield finding(name, tp, sentence, poll.row)
             reported.add(name)

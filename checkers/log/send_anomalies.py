@@ -46,7 +46,7 @@ def lost_writes(operations: Operations) -> Iterator[Finding]:
             for poll in last_polls
             if poll.end is not None and poll.position <= offset < poll.end
         )
-        if operations.compaction.may_be_gone(offset, value, witness.time):
+        if operations.may_be_gone(offset, value, witness.time):
             continue
         reported.add(value)
         sentence = (
@@ -80,7 +80,7 @@ def unseen(operations: Operations) -> Unseen:
         for send in operations.acknowledged
         if send.value not in read_values
         and send.offset >= start
-        and not operations.compaction.may_be_gone(send.offset, send.value, time)
+        and not operations.may_be_gone(send.offset, send.value, time)
     ]
     covered = Coverage(polls)
     past = [send for send in missing if send.offset in covered]
@@ -111,7 +111,7 @@ def permitted_losses(operations: Operations) -> int:
     return sum(
         send.value not in read_values
         and max(send.offset, 0) >= operations.log_start
-        and not operations.compaction.may_be_gone(send.offset, send.value, time)
+        and not operations.may_be_gone(send.offset, send.value, time)
         for send in operations.sends
         if send.promises_nothing
     )

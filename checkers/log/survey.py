@@ -1,7 +1,8 @@
 """What one row group says of a partition: is all in order there, and how does it join what comes before and after?
  The idea: that clients see records in order is a property of neighbours. Inside a row group it is seen at once, in
 columns: each poll begins where the last one of its consumer ended and has all offsets from there; offsets of each
-producer's acknowledged sends grow; nobody reads above a high watermark. ``Survey.is_clean`` says whether that is so. At
+producer's acknowledged sends grow; nobody reads above a high watermark. ``Survey.is_clean`` says whether that is so,
+except for ``gaps``, which ``chain`` compares with the markers of all row groups. At
 its edges the survey tells where its consumers began and ended and what its producers reached, so that ``chain`` can
 join row groups in their order. Wherever something is out of order, the walk of ``partition_operations`` and ``polls``
 is asked what it is.
@@ -21,6 +22,7 @@ import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.checkers.log import kernels
+from nemesis.checkers.log.gaps import gaps_in, markers_of
 from nemesis.checkers.log.high_watermarks import STATED, Mark
 from nemesis.checkers.log.number_range import Span, span_of, wider
 from nemesis.checkers.log.offset_cells import cells_of
@@ -91,6 +93,10 @@ class Survey:
     """
     runs_on: bool = True
     """Whether each poll returned all offsets from its position to its end."""
+    gaps: Numbers = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    """The offsets that consumers were not given: a row (start, end) for each gap."""
+    markers: Numbers = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
+    """As ``markers_of`` returns them."""
     read: Span | None = None
     """The smallest position of a poll and the largest end."""
     final_position: int | None = None
@@ -150,6 +156,8 @@ def _look(rows: Rows, result: Survey, columns: tuple[str, ...]) -> Records:
     kept[answered.indices[answered.final & (answered.lengths == 0)]] = True
     if Role.OTHER in rows.possible:
         kept |= rows.are(Role.OTHER)
+    if Role.MARKER in rows.possible:
+        result.markers = markers_of(segment.where(rows.are(Role.MARKER)))
     if kept.any():
         result.rare_rows = trimmed(
             segment, kept, columns, np.zeros(0, dtype=np.int64), runs_on=rows.runs_on
@@ -317,8 +325,11 @@ def _order_of_polls(rows: Rows, polls: _Polls, offsets: Lists | None, result: Su
     result.polls = len(indices)
     ends = positions + lengths
     full = lengths > 0
+    within = between = result.gaps
     if offsets is not None and not kernels.runs_on(offsets.flat, lengths, positions):
-        result.is_clean = result.runs_on = False
+        result.runs_on = False
+        within, ascends = gaps_in(positions, lengths, offsets.flat)
+        result.is_clean &= ascends
         starts = np.cumsum(lengths) - lengths
         highest = np.maximum.reduceat(offsets.flat, starts[full])
         ends[full] = np.maximum(positions[full], highest + 1)
@@ -333,7 +344,10 @@ def _order_of_polls(rows: Rows, polls: _Polls, offsets: Lists | None, result: Su
         ends[permutation],
     )
     breaks = (positions[1:] != ends[:-1]) & (processes[1:] == processes[:-1])
-    result.is_clean &= not breaks.any()
+    if breaks.any():
+        between = np.column_stack((ends[:-1][breaks], positions[1:][breaks]))
+        result.is_clean &= bool((between[:, 0] < between[:, 1]).all())
+    result.gaps = np.unique(np.concatenate((within, between)), axis=0)
     for start, end in _runs(processes):
         row = int(segment.rows[indices[permutation[end - 1]]])
         consumed = Consumed(int(positions[start]), int(ends[end - 1]), row)

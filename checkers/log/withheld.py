@@ -108,7 +108,7 @@ def _committed(
         if offset >= first
         and offset not in returned
         and row < last.row
-        and not operations.compaction.may_be_gone(offset, value, last.time)
+        and not operations.may_be_gone(offset, value, last.time)
     )
 
 

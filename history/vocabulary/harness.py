@@ -23,6 +23,7 @@ MEMBER_SESSION: Final = "session.timeout.ms"
 """Of the members of groups, as their consumers call it."""
 MEMBER_REBALANCE: Final = "max.poll.interval.ms"
 """The rebalance time-out of the members of groups, as their consumers call it."""
+ABORT_INTERVAL: Final = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 GROUP_DELAY: Final = "group.initial.rebalance.delay.ms"
 STORE_TIMEOUT: Final = "offsets.commit.timeout.ms"
 RETENTION_BYTES: Final = "log.retention.bytes"
@@ -274,6 +275,7 @@ class StoredMarker(View, frozen=True, kw_only=True):
     producer_epoch: int
     coordinator_epoch: int
     outcome: Word
+    first_offset: Records
     topic_id: Word | None = None
 
 

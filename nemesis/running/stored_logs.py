@@ -12,7 +12,7 @@ from typing import Any
 from nemesis.history.events import ABORT, COMMIT, NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.history.stored_companions import Companions
-from nemesis.history.stored_logs import StoredLog
+from nemesis.history.stored_logs import StoredLog, marked_batches
 from nemesis.interfaces.runtime import Runtime
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.support.node_names import id_of
@@ -89,17 +89,18 @@ def _record(recorder: Recorder, node: int, log: StoredLog, *, is_alive: bool) ->
             producer_epoch=batch.producer_epoch,
             sequence=batch.base_sequence,
         )
-        if batch.marker is not None:
-            recorder.record(
-                Kind.STORED_MARKER,
-                **tp,
-                offset=batch.base_offset,
-                leader_epoch=batch.leader_epoch,
-                producer_id=batch.marked_producer,
-                producer_epoch=batch.producer_epoch,
-                coordinator_epoch=batch.marker.coordinator_epoch,
-                outcome=COMMIT if batch.marker.is_commit else ABORT,
-            )
+    for batch, marker, first_offset in marked_batches(log.batches):
+        recorder.record(
+            Kind.STORED_MARKER,
+            **tp,
+            offset=batch.base_offset,
+            leader_epoch=batch.leader_epoch,
+            producer_id=batch.marked_producer,
+            producer_epoch=batch.producer_epoch,
+            coordinator_epoch=marker.coordinator_epoch,
+            outcome=COMMIT if marker.is_commit else ABORT,
+            first_offset=first_offset,
+        )
     _record_companions(recorder, tp, log.companions)
 
 

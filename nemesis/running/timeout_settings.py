@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from nemesis.history.vocabulary.harness import (
+    ABORT_INTERVAL,
     CONTROL_BACKOFF,
     CONTROL_TIMEOUT,
     FETCH_BACKOFF,
@@ -38,6 +39,7 @@ _DEFAULTS_MS: Final[Mapping[str, int]] = MappingProxyType(
         FETCH_WAIT: 500,
         CONTROL_TIMEOUT: 30_000,
         CONTROL_BACKOFF: 100,
+        ABORT_INTERVAL: 10_000,
     }
 )
 

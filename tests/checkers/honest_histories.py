@@ -32,6 +32,7 @@ NOT_IN_THE_MODEL = frozenset(
         *("one-quorum-leader", "quorum-commits-stay"),
         *("one-owner-per-generation", "generation-grows", "fenced-member"),
         *("offsets-read-as-committed", "group-progress", "rebalances-end", "membership-kept"),
+        *("marker-epoch-grows", "torn-markers", "hanging-transaction"),
         *(
             "log-files-agree",
             "segments-roll",
@@ -46,7 +47,7 @@ NOT_IN_THE_MODEL = frozenset(
     }
 )
 """The harness's own, and what the honest cluster leaves out: dead members of an ISR, the end of ``/controller``,
-time, settings, a KRaft quorum, groups of consumers."""
+time, settings, a KRaft quorum, groups of consumers, transactions."""
 
 JUDGED = [name for name in CHECKERS if name not in NOT_IN_THE_MODEL]
 

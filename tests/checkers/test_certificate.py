@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -15,18 +14,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from nemesis.checkers.framework import rounds
 from nemesis.checkers.framework.engine import run_checks
-from nemesis.checkers.framework.model import Result
 from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.log import (
     ClientLog,
-    certificate,
-    client_log,
-    sections,
-)
-from nemesis.checkers.log import (
-    offset_cells as whereabouts,
 )
 from nemesis.history.encoding import EventsFile
 from nemesis.history.events import Event, Kind
@@ -34,35 +25,9 @@ from nemesis.history.memory import MemoryRowGroup
 from nemesis.history.schema import ordered, table
 from nemesis.history.stored_row_group import StoredRowGroup
 from tests.checkers.anomalies import ANOMALIES, Spoil
+from tests.checkers.divided_partitions import PARTITIONED, WALKED, results, small_cells
 from tests.checkers.generated_histories import HISTORIES, blocks, correct_history, spoiled_history
-from tests.checkers.histories import judge
 from tests.checkers.honest_histories import cuts, honest_history, steps
-
-WALKED, PARTITIONED = 10**9, 0
-
-
-def results(events: Iterable[Event], cut: Sequence[int], large: int) -> dict[str, Result]:
-    check = ClientLog()
-    check.large = large  # type: ignore[misc]
-    return judge(check, events, cut)
-
-
-@contextmanager
-def small_cells(bits: int) -> Iterator[list[object]]:
-    """Cells of a few offsets; yields what was walked as a whole after all."""
-    whole: list[object] = []
-    with pytest.MonkeyPatch.context() as patch:
-
-        def at_once(*arguments: Any) -> Any:
-            whole.append(arguments[1])
-            return original(*arguments)
-
-        original = rounds.at_once
-        patch.setattr(whereabouts, "CELL_BITS", bits)
-        patch.setattr(certificate, "CELL_BITS", bits)
-        patch.setattr(sections, "CELL_BITS", bits)
-        patch.setattr(client_log, "at_once", at_once)
-        yield whole
 
 
 def agree(events: list[Event], cut: Sequence[int]) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from nemesis.history.stored_logs import StoredLog, read_logs
+from nemesis.history.stored_logs import StoredLog, marked_batches, read_logs
 from nemesis.history.stored_markers import StoredMarker, marker_of
 from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_config import LogConfig
@@ -139,3 +139,17 @@ def test_a_marker_in_kafkas_format() -> None:
     without_record = KAFKA_COMMIT[:57] + bytes(4)
     assert marker_of(without_record) is None
     assert marker_of(KAFKA_COMMIT[:-4]) is None, "cut short"
+
+
+def test_where_the_transactions_of_markers_begin(disk: SimulatedDisk) -> None:
+    log = write(disk, [2])
+    for sequence in (0, 1):
+        log.append_as_leader(batch(attributes=TRANSACTIONAL_FLAG, producer=(7, 3, sequence)), 0)
+    for epoch in (4, 5):
+        marker = EndTransactionMarker(ControlRecordType.ABORT, epoch)
+        log.append_as_leader(end_transaction_batch(7, 3, marker, 0), 0, AppendOrigin.COORDINATOR)
+    marked = [
+        (item.base_offset, marker.coordinator_epoch, first)
+        for item, marker, first in marked_batches(read(disk).batches)
+    ]
+    assert marked == [(4, 4, 2), (5, 5, -1)]

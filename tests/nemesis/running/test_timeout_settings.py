@@ -21,6 +21,7 @@ def test_what_the_scenario_sets() -> None:
         "replica.fetch.wait.max.ms": 100,
         "controller.socket.timeout.ms": 2000,
         "controller.retry.backoff.ms": 100,
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": 10_000,
     }
 
 

@@ -1,0 +1,156 @@
+"""Markers of transactions, and transactions that hang: what breaks the properties, and what does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from nemesis.checkers.breaks.events import become_leader, broker, history, loaded, marker, truncate
+from nemesis.checkers.breaks.hanging import added, harness, measured, opened, settings
+from nemesis.checkers.breaks.markers import completed, stored_marker
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.checkers.transactions.hanging import HangingTransactions
+from nemesis.checkers.transactions.markers import Markers
+from nemesis.history.events import Event
+from tests.checkers.histories import judge, only
+
+Said = Event | list[Event]
+
+
+def verdict(name: str, *events: Said) -> Verdict:
+    return judge(Markers(), history(*events))[name].verdict
+
+
+class TestMarkerEpochs:
+    name = "marker-epoch-grows"
+
+    def test_replicas_and_producers_are_apart(self) -> None:
+        events = [
+            marker(1, 1, 1, coordinator_epoch=2),
+            marker(2, 2, 1, coordinator_epoch=1),
+            marker(3, 1, 2, coordinator_epoch=1, producer_id=8),
+            marker(4, 1, 3, coordinator_epoch=2),
+        ]
+        assert verdict(self.name, *events) is Verdict.VALID
+
+    def test_a_marker_that_was_cut_does_not_count(self) -> None:
+        first, second = (
+            marker(1, 1, 5, coordinator_epoch=2),
+            marker(9, 1, 5, coordinator_epoch=1),
+        )
+        for cut in (truncate(3, 1, 5), loaded(3, 1, 4), truncate(3, 1, 9, log_start_offset=9)):
+            assert verdict(self.name, first, cut, second) is Verdict.VALID
+        assert verdict(self.name, first, truncate(3, 1, 6), second) is Verdict.INVALID
+
+    @pytest.mark.parametrize(
+        ("step", "expected"), [("stop", Verdict.INVALID), ("deleting", Verdict.VALID)]
+    )
+    def test_a_replica_that_is_deleted_begins_anew(self, step: str, expected: Verdict) -> None:
+        first, second = (
+            marker(1, 1, 5, coordinator_epoch=2),
+            marker(9, 1, 5, coordinator_epoch=1),
+        )
+        stopped = broker(3, 1, "replica-stopped", step=step, topic="t", partition=0)
+        assert verdict(self.name, first, stopped, second) is expected
+
+    def test_a_finding_names_both_markers(self) -> None:
+        events = (
+            stored_marker(1, 1, 1, coordinator_epoch=2),
+            stored_marker(2, 1, 4, coordinator_epoch=1),
+        )
+        [item] = judge(Markers(), history(*events))[self.name].findings
+        assert item.sentence == (
+            "In the files of broker 1 the marker at offset 4 of t-0, for producer 7, has coordinator epoch 1, though "
+            "the one at offset 1 has 2."
+        )
+
+
+class TestTornMarkers:
+    name = "torn-markers"
+
+    def test_a_marker_of_any_replica_is_enough(self) -> None:
+        assert verdict(self.name, marker(1, 3, 1, role="follower"), completed(2)) is Verdict.VALID
+
+    def test_a_marker_may_be_written_twice(self) -> None:
+        twice = marker(1, 1, 1, first=0), marker(2, 1, 2)
+        assert verdict(self.name, *twice, completed(3)) is Verdict.VALID
+
+    def test_each_transaction_needs_a_marker_of_its_own(self) -> None:
+        events = [marker(1, 1, 1), completed(2), completed(4)]
+        assert verdict(self.name, *events) is Verdict.INVALID
+        assert verdict(self.name, *events[:2], marker(3, 1, 2), completed(4)) is Verdict.VALID
+
+    def test_another_producers_marker_is_none(self) -> None:
+        assert verdict(self.name, marker(1, 1, 1, producer_id=8), completed(2)) is Verdict.INVALID
+
+    def test_nothing_complete_is_unknown(self) -> None:
+        assert verdict(self.name, marker(1, 1, 1)) is Verdict.UNKNOWN
+
+
+def hanging(*events: Said) -> Result:
+    return only(HangingTransactions(), history(*events), "hanging-transaction")
+
+
+LED = [*settings(), become_leader(1, 1, 0, 0), added(2, 5)]
+
+
+class TestHanging:
+    def test_a_transaction_that_has_its_marker(self) -> None:
+        ended = hanging(LED, opened(3), marker(9, 1, 1, first=0), measured(1_000))
+        assert (ended.verdict, ended.checked) == (Verdict.VALID, 1)
+
+    def test_an_open_transaction_that_may_still_end_is_unknown(self) -> None:
+        early = hanging(LED, opened(3), measured(12))
+        assert early.verdict is Verdict.UNKNOWN
+        assert early.findings[0].sentence == (
+            "A transaction of producer 7 holds the last stable offset of t-0 at offset 0: it was open for 9 ms without "
+            "a fault when the run ended; the coordinator may take 18 ms."
+        )
+
+    def test_an_overdue_transaction_hangs(self) -> None:
+        late = hanging(LED, opened(3), measured(1_000))
+        assert late.verdict is Verdict.INVALID
+        assert late.findings[0].sentence == (
+            "A transaction of producer 7 holds the last stable offset of t-0 at offset 0: it was open for 997 ms "
+            "without a fault when the run ended, and the coordinator may take 18 ms."
+        )
+
+    def test_nothing_is_due_while_a_fault_is_in_force(self) -> None:
+        about = {"fault": "kill", "fault_id": 1, "targets": ["broker-1"]}
+        fault = [
+            harness(4, "fault-invoke", **about),
+            harness(5, "fault-applied", effect="measured", **about),
+            harness(995, "fault-healed", effect="verified", **about),
+        ]
+        assert hanging(LED, opened(3), fault, measured(1_000)).verdict is Verdict.UNKNOWN
+        assert hanging(LED, opened(3), fault, measured(1_100)).verdict is Verdict.INVALID
+
+    def test_a_time_out_that_nobody_traced_is_unknown(self) -> None:
+        untraced = hanging(settings(), become_leader(1, 1, 0, 0), opened(3), measured(1_000))
+        assert untraced.verdict is Verdict.UNKNOWN
+
+    def test_a_late_machine_is_unknown(self) -> None:
+        end = [*measured(1_000)[:1], harness(1_000, "harness-lag", duration_ms=500)]
+        assert hanging(LED, opened(3), end).verdict is Verdict.UNKNOWN
+
+    def test_a_moved_clock_is_unknown(self) -> None:
+        about = {"fault": "clock-jump", "fault_id": 1}
+        fault = [
+            harness(4, "fault-invoke", **about),
+            harness(5, "fault-healed", effect="verified", **about),
+        ]
+        assert hanging(LED, opened(3), fault, measured(1_000)).verdict is Verdict.UNKNOWN
+
+    def test_the_log_of_the_last_leader_counts(self) -> None:
+        followed = opened(3), opened(4, node=2, role="follower"), become_leader(6, 2, 1, 1)
+        ended = marker(9, 2, 1, first=0)
+        assert hanging(LED, followed[0], *followed[1:], ended, measured(1_000)).verdict is (
+            Verdict.VALID
+        )
+        assert hanging(LED, *followed, measured(1_000)).verdict is Verdict.INVALID
+
+    def test_what_was_cut_does_not_count(self) -> None:
+        cut = truncate(5, 1, 0)
+        assert hanging(LED, opened(3), cut, measured(1_000)).verdict is Verdict.VALID
+        marked = marker(4, 1, 1, first=0)
+        reopened = hanging(LED, opened(3), marked, truncate(5, 1, 1), measured(1_000))
+        assert reopened.verdict is Verdict.INVALID
