@@ -21,6 +21,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``log``              what clients see: lost, unseen, duplicate, reordered
 * ``groups``             consumer groups: generations, owners of partitions, committed offsets, progress,
                          rebalances in time
+* ``transactions``       what readers of committed records are given, and who is fenced
 * ``elections_answered``    preferred elections that are asked for are made
 * ``deletion``, ``reassignment``   administrators' requests take effect, and nothing else does
 * ``possible``, ``administered``   their models: the states that are possible after the known operations
@@ -130,6 +131,12 @@ from nemesis.checkers.replication.own_log import (
 from nemesis.checkers.segment_deletions import SEGMENTS_DELETED_BY_RULE
 from nemesis.checkers.states_sent import STATES_SENT_AS_WRITTEN
 from nemesis.checkers.times_answered import TIMES_ANSWERED
+from nemesis.checkers.transactions.check import (
+    ABORTED_READ,
+    FENCED_PRODUCER,
+    READ_BEYOND_LSO,
+    TORN_TRANSACTION,
+)
 from nemesis.checkers.transitions import LEGAL_TRANSITION
 from nemesis.history.sources import EventSource
 from nemesis.registry import Registry, by_name
@@ -205,6 +212,10 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     MEMBERSHIP_KEPT,
     GROUP_PROGRESS,
     REBALANCES_END,
+    ABORTED_READ,
+    READ_BEYOND_LSO,
+    TORN_TRANSACTION,
+    FENCED_PRODUCER,
     DELETION,
     REASSIGNMENT,
     NO_UNFORESEEN_EXCEPTION,

@@ -32,6 +32,7 @@ NOT_IN_THE_MODEL = frozenset(
         *("one-quorum-leader", "quorum-commits-stay"),
         *("one-owner-per-generation", "generation-grows", "fenced-member"),
         *("offsets-read-as-committed", "group-progress", "rebalances-end", "membership-kept"),
+        *("aborted-read", "read-beyond-lso", "torn-transaction", "fenced-producer"),
         *(
             "log-files-agree",
             "segments-roll",

@@ -27,8 +27,13 @@ from nemesis.workloads.kafka import group_requests
 from nemesis.workloads.kafka import transaction_requests as requests
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.compression import CodecName
-from nemesis.workloads.kafka.errors import BrokerError, KafkaError
-from nemesis.workloads.kafka.group_offset_requests import Committed
+from nemesis.workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
+from nemesis.workloads.kafka.group_offset_requests import (
+    Committed,
+    fetch_error,
+    fetch_request,
+    fetched_offsets,
+)
 from nemesis.workloads.kafka.idempotent_producer import SEQUENCES, Records
 from nemesis.workloads.kafka.produces import Sent
 from nemesis.workloads.kafka.record_batch import Producer, build
@@ -69,6 +74,7 @@ _NOT_DONE: Final = _REFUSED | {
     ErrorCode.coordinator_load_in_progress,
     ErrorCode.unknown_topic_or_partition,
     ErrorCode.operation_not_attempted,
+    ErrorCode.unstable_offset_commit,
 }
 """Answered before anything was written. NOT_COORDINATOR may follow an append that was not replicated in time."""
 _MOVED: Final = frozenset({ErrorCode.not_coordinator, ErrorCode.coordinator_not_available})
@@ -124,6 +130,10 @@ class TransactionalProducer:
         """Whether another producer has the transactional id, or the coordinator has refused this one for good."""
         self.is_in_doubt = False
         """Whether a request of this epoch may arrive late."""
+        self.is_open = False
+        """Whether a transaction may have begun that has not ended, as far as the producer knows."""
+        self.needs_epoch = False
+        """Whether a batch was given up: the next one needs another epoch, with new sequence numbers."""
         self._client = client
         self._transactional_id = transactional_id
         self._request_timeout_s = request_timeout_s
@@ -157,18 +167,23 @@ class TransactionalProducer:
         """
         await self._initialize(ProducerIdentity(self._transactional_id, NO_PRODUCER, NO_PRODUCER))
 
+    async def raise_epoch(self) -> None:
+        """Go on in the next epoch, outside of a transaction (KIP-360). Raises as ``initialize`` does."""
+        await self._initialize(self.identity)
+
     async def _initialize(self, producer: ProducerIdentity) -> None:
         request = requests.init_request(producer, self._transaction_timeout_ms)
         response = await self._answered(self._coordinator, request, requests.own_error)
         self._producer_id, self._epoch = int(response.producer_id), int(response.producer_epoch)
         self._sequences.clear()
         self._added.clear()
-        self.is_in_doubt = False
+        self.is_in_doubt = self.needs_epoch = self.is_open = False
 
     async def add_partitions(self, tps: Iterable[TopicPartition]) -> None:
         """Add partitions to the transaction. Raises ``KafkaError``; its ``definite`` says that none is added."""
         missing = [tp for tp in tps if tp not in self._added]
         if missing:
+            self.is_open = True
             request = requests.add_partitions_request(self.identity, missing)
             await self._answered(self._coordinator, request, requests.added_error)
             self._added.update(missing)
@@ -204,7 +219,11 @@ class TransactionalProducer:
                 error.definite |= error.code in _REFUSED
                 raise
 
-        sent: Sent = await self._retried(attempt, self._client.refresh_metadata)
+        try:
+            sent: Sent = await self._retried(attempt, self._client.refresh_metadata)
+        except KafkaError:
+            self.needs_epoch = True
+            raise
         self._sequences[topic, partition] = (producer.base_sequence + len(records)) % SEQUENCES
         return sent
 
@@ -215,20 +234,38 @@ class TransactionalProducer:
             requests.add_offsets_request(self.identity, group),
             requests.own_error,
         )
-        if group not in self._group_coordinators:
-            find_request = group_requests.find_request(group)
-            self._group_coordinators[group] = _Coordinator(self._client, find_request)
         await self._answered(
-            self._group_coordinators[group],
+            self._group_coordinator(group),
             requests.commit_offsets_request(self.identity, group, commits),
             requests.committed_error,
         )
+
+    async def stable_offset(self, group: str, tp: TopicPartition) -> Committed:
+        """Return the committed offset of a partition, once no transaction has one pending. Raises ``KafkaError``."""
+
+        def error_of(response: Any) -> ErrorCode:
+            outcome = fetched_offsets(response).get(tp)
+            return outcome if isinstance(outcome, ErrorCode) else fetch_error(response)
+
+        request = fetch_request(group, [tp], is_stable=True)
+        response = await self._answered(self._group_coordinator(group), request, error_of)
+        fetched = fetched_offsets(response).get(tp)
+        if not isinstance(fetched, Committed):
+            raise ConnectionFailed("PARTITION_NOT_ANSWERED", definite=False)
+        return fetched
+
+    def _group_coordinator(self, group: str) -> _Coordinator:
+        if group not in self._group_coordinators:
+            find_request = group_requests.find_request(group)
+            self._group_coordinators[group] = _Coordinator(self._client, find_request)
+        return self._group_coordinators[group]
 
     async def end(self, *, is_commit: bool) -> None:
         """Commit or abort the transaction. Raises ``KafkaError``; its ``definite`` says that this was not decided."""
         request = requests.end_request(self.identity, is_commit=is_commit)
         await self._answered(self._coordinator, request, requests.own_error)
         self._added.clear()
+        self.is_open = False
 
     async def _answered(
         self, coordinator: _Coordinator, request: Any, error_of: Callable[[Any], ErrorCode]
