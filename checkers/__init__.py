@@ -21,7 +21,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``log``              what clients see: lost, unseen, duplicate, reordered
 * ``groups``             consumer groups: generations, owners of partitions, committed offsets, progress,
                          rebalances in time
-* ``transactions``     markers of transactions, and transactions that hang
+* ``transactions``       markers, transactions that hang, what readers of committed records are given, and who is fenced
 * ``elections_answered``    preferred elections that are asked for are made
 * ``deletion``, ``reassignment``   administrators' requests take effect, and nothing else does
 * ``possible``, ``administered``   their models: the states that are possible after the known operations
@@ -131,6 +131,12 @@ from nemesis.checkers.replication.own_log import (
 from nemesis.checkers.segment_deletions import SEGMENTS_DELETED_BY_RULE
 from nemesis.checkers.states_sent import STATES_SENT_AS_WRITTEN
 from nemesis.checkers.times_answered import TIMES_ANSWERED
+from nemesis.checkers.transactions.check import (
+    ABORTED_READ,
+    FENCED_PRODUCER,
+    READ_BEYOND_LSO,
+    TORN_TRANSACTION,
+)
 from nemesis.checkers.transactions.hanging import HANGING_TRANSACTION
 from nemesis.checkers.transactions.markers import MARKER_EPOCH_GROWS, TORN_MARKERS
 from nemesis.checkers.transitions import LEGAL_TRANSITION
@@ -211,6 +217,10 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     MARKER_EPOCH_GROWS,
     TORN_MARKERS,
     HANGING_TRANSACTION,
+    ABORTED_READ,
+    READ_BEYOND_LSO,
+    TORN_TRANSACTION,
+    FENCED_PRODUCER,
     DELETION,
     REASSIGNMENT,
     NO_UNFORESEEN_EXCEPTION,

@@ -167,6 +167,7 @@ _ATTEMPT: Final = "an intention: what was committed, in the transaction log, is 
 _WALL_CLOCK: Final = "wall clocks may be wrong: no property may rely on them"
 _PRODUCER: Final = "for people; that nothing is stored twice is judged by the values (`duplicate`)"
 _TRANSACTION: Final = "names the transaction and its replica; its markers are constrained"
+_TOGETHER: Final = "says which records and requests belong together"
 _REASON_BY_KIND: Final = MappingProxyType(
     {
         **dict.fromkeys(
@@ -191,6 +192,12 @@ _REASON_BY_COLUMN: Final = MappingProxyType(
         "producer_id": _PRODUCER,
         "producer_epoch": _PRODUCER,
         "sequence": _PRODUCER,
+        "transactional_id": _TOGETHER,
+        "transaction": _TOGETHER,
+        "isolation": "what a reader asked for; what it is given is judged by the values",
+        "last_stable_offset": "what a leader believes; what a reader is given is judged by the values",
+        "aborted": "what a reader leaves out; what it is given is judged by the values",
+        "derived_from": "from which record a record was made",
         "bytes_before": "a measure of the cleaner's work",
         "bytes_after": "a measure of the cleaner's work",
         "log_dir": "paths differ from broker to broker; `log-dir-moves-end` constrains those that administrators name",

@@ -24,6 +24,8 @@ NO_ERROR: Final = "NONE"
 """The ``error`` of what succeeded."""
 INITIAL_TOPICS: Final = "initial-topics"
 """The ``check`` of a cluster that was not ready before the first fault."""
+READ_COMMITTED: Final = "read_committed"
+"""The ``isolation`` of a read that leaves out what is aborted or not yet decided."""
 IDEMPOTENT: Final = "idempotent"
 """The ``delivery`` of sends that are stored in the log once, however often they were sent."""
 COMMIT: Final = "commit"
@@ -40,6 +42,7 @@ class Kind(StrEnum):
     FAIL = "fail"
     INFO = "info"
     FINAL_READ = "final-read"
+    TRANSACTION_BEGUN = "transaction-begun"
     ASSIGNED = "assigned"
     REVOKED = "revoked"
 
@@ -184,6 +187,18 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     """The sequence number of the batch among those of its producer, epoch and partition."""
 
     # Transactions
+    transactional_id: Word | None = None
+    """The id that a transactional producer keeps when its process starts again."""
+    transaction: int | None = None
+    """The number of a transaction of our own producers, which no other transaction of the run has."""
+    isolation: Word | None = None
+    """`read_committed` if a read leaves out what is aborted or not yet decided; unset if it does not."""
+    last_stable_offset: Records | None = None
+    """The offset below which every transaction is decided, as the answer states it."""
+    aborted: list[int] | None = None
+    """The aborted transactions of an answer, one after the other: the producer's id and the first offset."""
+    derived_from: int | None = None
+    """The value of the record from which the record was derived."""
     coordinator_epoch: int | None = None
     """The epoch of the transaction coordinator that decided a transaction: the leader epoch of its log."""
     outcome: Word | None = None

@@ -61,7 +61,13 @@ _NEW_IN_7: Final = frozenset(
 )
 _NEW_IN_8: Final = frozenset({"group", "member", "generation"})
 _NEW_IN_9: Final = frozenset({"instance", "assignor", "subscribed"})
-_NEW_IN_10: Final = frozenset({"coordinator_epoch", "outcome", "first_offset"})
+_NEW_IN_10: Final = frozenset(
+    {
+        *("coordinator_epoch", "outcome", "first_offset"),
+        *("transactional_id", "transaction", "isolation", "last_stable_offset", "aborted"),
+        "derived_from",
+    }
+)
 
 
 def _columns_without(schema: pa.Schema, names: frozenset[str]) -> pa.Schema:

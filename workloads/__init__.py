@@ -10,6 +10,8 @@
 * ``groups``           the same, while consumers share the partitions in groups; ``group_processes``
   are their processes, ``group_members`` is one member, ``group_offsets`` commits and reads
   offsets, ``topic_growth`` adds partitions
+* ``transactions``     the same, while producers write in transactions; ``transactors`` and ``transformers`` are
+  their processes, ``producer_transactions`` records what they do, ``committed_reads`` reads at the end
 * ``processes``        the client processes, which faults kill and pause
 * ``operations``       records operations, and paces the processes that carry them out
 * ``kafka``            the Kafka client that workloads use: asyncio and kio, one attempt per operation
@@ -27,10 +29,11 @@ from nemesis.workloads.groups import Groups
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.reassignment import Reassignment
 from nemesis.workloads.topics import Topics
+from nemesis.workloads.transactions import Transactions
 
 __all__ = ["WORKLOADS", "Workload", "WorkloadContext", "WorkloadFactory"]
 
 WORKLOADS: Final[Registry[WorkloadFactory]] = Registry(
-    "workload", by_name((ProduceConsume, Groups, Reassignment, Topics))
+    "workload", by_name((ProduceConsume, Groups, Reassignment, Topics, Transactions))
 )
 """Every workload by the name that scenarios use."""

@@ -8,7 +8,7 @@ A consumer that is started again reads from the start, so it goes on with the ne
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - the type only
 
@@ -32,13 +32,13 @@ class _Consumer:
     rng: Random
     reads_from_any: bool
     """Whether it reads from followers, too."""
+    is_committed: bool
+    """Whether it reads committed records only."""
     positions: dict[PartitionKey, int] = field(default_factory=dict)
     """By topic id: a topic that was deleted and created again has a log of its own, to be read from its start."""
     recorders: dict[TopicPartition | None, Recorder] = field(default_factory=dict)
     """By partition; with the key None the only one, if a fetch asks for one partition."""
-    sessions: defaultdict[int, FetchSession] = field(
-        default_factory=lambda: defaultdict(FetchSession)
-    )
+    sessions: dict[int, FetchSession] = field(default_factory=dict)
     """The fetch session with each broker."""
 
     def key(self, tp: TopicPartition) -> PartitionKey:
@@ -79,7 +79,9 @@ class Consumers:
         client, rng = self._clients.client(process), self._clients.rng()
         pace, avoid = Pace(options.poll_interval_ms, rng), Avoid(options.avoid_ms)
         reads_from_any = index >= options.consumers - options.follower_consumers
-        consumer = _Consumer(process, client, rng, reads_from_any)
+        consumer = _Consumer(
+            process, client, rng, reads_from_any, is_committed=index < options.committed_consumers
+        )
         turn = 0
         try:
             while True:
@@ -133,9 +135,9 @@ class Consumers:
         return [tp for tp, outcome in polled.items() if outcome is None]
 
     def _session(self, consumer: _Consumer, node: int) -> FetchSession:
-        if self._options.fetch_sessions:
-            return consumer.sessions[node]
-        return FetchSession(is_kept=False)
+        is_kept = self._options.fetch_sessions
+        session = FetchSession(is_kept=is_kept, is_committed=consumer.is_committed)
+        return consumer.sessions.setdefault(node, session) if is_kept else session
 
     def _recorder(self, consumer: _Consumer, tp: TopicPartition) -> Recorder:
         """Return the recorder of the process to which this partition of a consumer belongs."""

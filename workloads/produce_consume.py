@@ -28,6 +28,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -71,6 +72,7 @@ class ProduceConsume:
         context = self._context = replace(context, permits=self.processes.numbered(context.permits))
         self._partitions = KnownPartitions()
         self._log = OperationLog()
+        self._values = count()
         self._clients = Clients(context, self._options, self.processes.traffic)
         reads = self._reads = Reads(self._options, clients=self._clients, log=self._log)
         self._producers = Producers(
@@ -79,6 +81,7 @@ class ProduceConsume:
             clients=self._clients,
             partitions=self._partitions,
             log=self._log,
+            values=self._values,
         )
         self._consumers = Consumers(
             context,

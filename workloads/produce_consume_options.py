@@ -39,6 +39,8 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     """Each producer sends at most once in this many milliseconds."""
     follower_consumers: Annotated[int, Meta(ge=0, le=1000)] = 0
     """This many of the consumers draw a replica, leader or follower, for each poll, and read from it (KIP-392)."""
+    committed_consumers: Annotated[int, Meta(ge=0, le=1000)] = 0
+    """This many of the consumers read committed records only (``isolation.level=read_committed``)."""
     poll_interval_ms: _Milliseconds = 25
     """Each consumer polls at most once in this many milliseconds."""
     poll_max_wait_ms: _Milliseconds = 100

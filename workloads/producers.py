@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import count
 from random import Random  # noqa: TID251 - the type only
 from typing import Any, Final
 
@@ -83,14 +84,16 @@ class Producers:
         clients: Clients,
         partitions: KnownPartitions,
         log: OperationLog,
+        values: count[int],
     ) -> None:
+        """``values``: no two records of the run have the same one."""
         self._context = context
         self._options = options
         self._shape = options.record_shape
         self._clients = clients
         self._partitions = partitions
         self._log = log
-        self._next_value = 0
+        self._values = values
 
     async def run(self, process: str, index: int) -> None:
         """Send until cancelled; ``index`` is the producer's number."""
@@ -161,7 +164,7 @@ class Producers:
         self, producer: _Producer, tp: TopicPartition, index: int
     ) -> tuple[dict[str, Any], NewRecord]:
         """Return the columns of an operation, and the record that it sends as the batch's ``index``-th."""
-        value, self._next_value = self._next_value, self._next_value + 1
+        value = next(self._values)
         columns = partition_columns(producer.client, tp)
         columns |= {"f": "send", "value": value, "acks": producer.acks}
         key = producer.name

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import NamedTuple
 
+from nemesis.history.events import READ_COMMITTED
 from nemesis.history.recorder import Recorder
 from nemesis.workloads.clients import Clients
 from nemesis.workloads.kafka.client import KafkaClient
@@ -40,11 +41,18 @@ class Reads:
         self._log = log
 
     async def poll(
-        self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, position: int, node: int
+        self,
+        client: KafkaClient,
+        recorder: Recorder,
+        tp: TopicPartition,
+        position: int,
+        node: int,
+        *,
+        is_committed: bool = False,
     ) -> Polled | None:
         """Read one partition once from the broker ``node``; return None after an error."""
         reading = {tp: Reading(recorder, position)}
-        session = FetchSession(is_kept=False)
+        session = FetchSession(is_kept=False, is_committed=is_committed)
         outcomes = await self.poll_partitions(client, reading, node=node, session=session)
         return outcomes.get(
             tp
@@ -68,11 +76,15 @@ class Reads:
         with ExitStack() as stack:
             for tp, reading in readings.items():
                 columns = partition_columns(client, tp) | {"f": "poll", "offset": reading.position}
+                if session.is_committed:
+                    columns["isolation"] = READ_COMMITTED
                 operation = self._log.operation(reading.recorder, columns)
                 operations[tp] = stack.enter_context(operation)
             fetched = await self._fetch(client, readings, node, session)
             for tp, operation in operations.items():
-                outcomes[tp] = self._complete(operation, fetched[tp])
+                outcomes[tp] = self._complete(
+                    operation, fetched[tp], is_committed=session.is_committed
+                )
         for tp, operation in operations.items():
             if operation.error in SESSION_ERRORS:
                 del outcomes[tp]
@@ -103,7 +115,9 @@ class Reads:
         except KafkaError as error:
             return dict.fromkeys(readings, error)
 
-    def _complete(self, operation: Operation, outcome: Polled | KafkaError) -> Polled | None:
+    def _complete(
+        self, operation: Operation, outcome: Polled | KafkaError, *, is_committed: bool
+    ) -> Polled | None:
         """Complete an operation with the outcome of its partition; return what was read, None after an error."""
         try:
             if isinstance(outcome, KafkaError):
@@ -112,6 +126,11 @@ class Reads:
         except KafkaError as error:
             operation.failed(error)
             return None
+        if is_committed:
+            operation.add(
+                last_stable_offset=outcome.last_stable_offset,
+                aborted=[number for transaction in outcome.aborted for number in transaction],
+            )
         operation.ok(
             offsets=[record.offset for record in outcome.records],
             values=values,

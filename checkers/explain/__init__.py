@@ -5,6 +5,7 @@ check that knows more of its contradiction than its events say gives the steps i
 
 * ``tell``          what an event says, as a clause
 * ``foreign_operations``     what one of another system's history says
+* ``producer_requests``      what transactional producers did
 * ``words``         brokers, offsets, zxids, lengths of time
 * ``controllers``, ``leaders``, ``replicas``, ``clients``, ``groups``, ``ends``,
   ``markers``   the reasons, a function for
@@ -14,7 +15,7 @@ check that knows more of its contradiction than its events say gives the steps i
   ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``, ``hw_sampled``,
   ``epoch_ends``, ``quorum``, ``log_files``, ``compaction``, ``checkpoints``,
   ``times_answered``, ``jobs``, ``log_dir_moves``,
-  ``segment_deletions``, ``isr_commits``   further reasons
+  ``segment_deletions``, ``isr_commits``, ``transactions``   further reasons
 """
 
 from __future__ import annotations

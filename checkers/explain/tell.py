@@ -10,6 +10,12 @@ from types import MappingProxyType
 from typing import Final
 
 from nemesis.checkers.explain.foreign_operations import FUNCTIONS, client, error, foreign_operation
+from nemesis.checkers.explain.producer_requests import (
+    is_producer_request,
+    producer_request,
+    transaction,
+    transaction_begun,
+)
 from nemesis.checkers.explain.words import (
     HARNESS,
     brokers,
@@ -33,6 +39,8 @@ def tell(event: Event) -> str:
     """Return the clause, in the past tense, without a capital letter or a full stop."""
     if event.topic is None and event.f in FUNCTIONS:
         return foreign_operation(event)
+    if is_producer_request(event):
+        return producer_request(event)
     return _CLAUSES.get(event.kind, _by_name)(event)
 
 
@@ -440,7 +448,8 @@ def _assigned(event: Event) -> str:
 
 def _invoked(event: Event) -> str:
     if event.f == "send":
-        return f"{client(event)} sent value {event.value} to {_of(event)}"
+        within = "" if event.transaction is None else f" in {transaction(event)}"
+        return f"{client(event)} sent value {event.value} to {_of(event)}{within}"
     if event.group is not None:
         return f"{event.process} sent broker {event.node} {_in_group(event)}"
     return f"{client(event)} asked for {_operation(event)}"
@@ -660,6 +669,7 @@ _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.FAIL: _failed,
         Kind.INFO: _unknown,
         Kind.FINAL_READ: _final_read,
+        Kind.TRANSACTION_BEGUN: transaction_begun,
         Kind.ASSIGNED: _assigned,
         Kind.REVOKED: _assigned,
         Kind.END_STATE: _end_state,

@@ -1,5 +1,8 @@
-"""Transactions of producers, as brokers trace them and files hold them.
+"""Transactions of producers in our own runs, as clients know them, brokers trace them and files hold them.
 
-* ``markers``   markers in logs: coordinator epochs, and partitions of a complete transaction without a marker
-* ``hanging``   transactions that stay open beyond their time-out
+* ``check``       what readers of committed records are given, and who is fenced (start here)
+* ``produced``    transactions, their records and ends, and the producers of transactional ids, from the events
+* ``reads``, ``fencing``   the judges; ``losses``: whether what they find is allowed
+* ``markers``     markers in logs: coordinator epochs, and partitions of a complete transaction without a marker
+* ``hanging``     transactions that stay open beyond their time-out
 """

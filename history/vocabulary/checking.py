@@ -22,6 +22,7 @@ from nemesis.history.vocabulary import (
     groups,
     harness,
     replication,
+    transactions,
     zookeeper,
 )
 from nemesis.history.vocabulary.declaring import (
@@ -31,7 +32,10 @@ from nemesis.history.vocabulary.declaring import (
     declarations,
 )
 
-MODULES = (clients, groups, brokers, controller, replication, zookeeper, faults, harness, foreign)
+MODULES = (
+    *(clients, groups, transactions),
+    *(brokers, controller, replication, zookeeper, faults, harness, foreign),
+)
 """All modules that declare kinds."""
 
 

@@ -38,6 +38,7 @@ class Send(PartitionOperationView, frozen=True, kw_only=True):
 
     An idempotent producer repeats the send until it has an answer; only then are ``delivery``, ``producer_id``,
     ``producer_epoch`` and ``sequence`` set.
+    Transactional producers also set ``transactional_id`` and ``transaction``.
     """
 
     value: int
@@ -47,6 +48,9 @@ class Send(PartitionOperationView, frozen=True, kw_only=True):
     producer_id: int | None = None
     producer_epoch: int | None = None
     sequence: int | None = None
+    transactional_id: Word | None = None
+    transaction: int | None = None
+    derived_from: int | None = None
     count: int | None = None
     """In completions, the size of the record's batch in bytes; only in workloads with administrators."""
 
@@ -61,7 +65,9 @@ class SendOk(Send, frozen=True, kw_only=True):
 
 @invokes("init-producer-id")
 class InitProducerId(OperationView, frozen=True, kw_only=True):
-    """A producer requests a producer id."""
+    """A producer requests a producer id; a transactional one an epoch, too."""
+
+    transactional_id: Word | None = None
 
 
 @answers("init-producer-id")
@@ -69,6 +75,8 @@ class InitProducerIdOk(InitProducerId, frozen=True, kw_only=True):
     """The producer has its id."""
 
     producer_id: int
+    producer_epoch: int | None = None
+    """Only of transactional producers."""
 
 
 @invokes("poll")
@@ -77,6 +85,7 @@ class Poll(PartitionOperationView, frozen=True, kw_only=True):
 
     offset: Records
     """The position from which the consumer reads."""
+    isolation: Word | None = None
 
 
 @answers("poll")
@@ -90,6 +99,8 @@ class PollOk(Poll, frozen=True, kw_only=True):
     """Where the log starts, as the answer states it."""
     last_offset: Records | None = None
     """The last offset of the last batch of the answer; unset if the answer has no batch."""
+    last_stable_offset: Records | None = None
+    aborted: list[int] | None = None
 
 
 @invokes("log-start")

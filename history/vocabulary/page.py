@@ -47,6 +47,7 @@ def _title(module: ModuleType) -> str:
     return {
         "clients": "Operations of our clients",
         "groups": "Members of consumer groups",
+        "transactions": "Transactional producers",
         "brokers": "Brokers",
         "controller": "The controller",
         "replication": "Replicas",

@@ -28,6 +28,7 @@ FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "replication": ("replication", "segment_deletions"),
         "clients": ("log", "client_offsets", "times_answered"),
         "groups": ("groups",),
+        "producers": ("transactions",),
         "administration": ("deletion", "reassignment"),
         "exceptions": ("exceptions",),
         "recovery": ("convergence", "liveness"),

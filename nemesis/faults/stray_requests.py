@@ -12,7 +12,8 @@ and sends again or goes on; what it sent before may still be in the network. So 
 Copies are realistic for senders that repeat a request until they are answered: a controller its control requests, a
 leader its AlterPartition, a follower its Fetch. A producer repeats a batch only under its producer id, and a plan
 cannot know whether the producers of a run have one: a copied Produce request is refused. An ``overtaken`` one is
-what any producer with a time-out can cause.
+what any producer with a time-out can cause. So it is with the requests of transactions, which only plans name: a late
+EndTxn or a late marker may end the next transaction (KAFKA-17754), which is a fault of the protocol before Kafka 4.
 
 Control and AlterPartition requests are sent only when leaders change, so sessions of other brokers end meanwhile
 (``churn``): three, and further ones, also of controllers, while no request has gone astray. A broker that leads and is
@@ -38,10 +39,13 @@ from nemesis.faults.link_rules import CopyRequests, LinkGuard, StrandRequests
 from nemesis.interfaces.brokers import AlterPartitionRequests
 from nemesis.interfaces.ensemble import Ensemble
 from nemesis.interfaces.links import (
+    ADD_PARTITIONS_TO_TXN_API_KEY,
     ALTER_PARTITION_API_KEY,
     CONTROL_API_KEYS,
+    END_TXN_API_KEY,
     FETCH_API_KEY,
     PRODUCE_API_KEY,
+    WRITE_TXN_MARKERS_API_KEY,
     Link,
 )
 from nemesis.interfaces.network import StrayLinks
@@ -49,7 +53,15 @@ from nemesis.interfaces.unsupported import supported
 from nemesis.support.errors import UsageError
 from nemesis.support.node_names import node_of
 
-RequestKind = Literal["control", "alter-partition", "fetch", "produce"]
+RequestKind = Literal[
+    "control",
+    "alter-partition",
+    "fetch",
+    "produce",
+    "add-partitions-to-txn",
+    "end-txn",
+    "write-txn-markers",
+]
 Fate = Literal["copied", "overtaken", "lost"]
 
 SELECTORS: Final[Mapping[RequestKind, str]] = MappingProxyType(
@@ -61,6 +73,14 @@ SELECTORS: Final[Mapping[RequestKind, str]] = MappingProxyType(
     }
 )
 """Whom drawn faults strike: the receiver of control and Produce requests, the sender of the others."""
+TRANSACTION_KEYS: Final[Mapping[RequestKind, int]] = MappingProxyType(
+    {
+        "add-partitions-to-txn": ADD_PARTITIONS_TO_TXN_API_KEY,
+        "end-txn": END_TXN_API_KEY,
+        "write-txn-markers": WRITE_TXN_MARKERS_API_KEY,
+    }
+)
+"""The requests of transactions, which only plans name, and their API keys."""
 ELECTIONS: Final = 3
 ELECTION_INTERVAL_S: Final = 1.2
 EFFECT_TIMEOUT_S: Final = 6.0
@@ -103,10 +123,10 @@ class StrayRequests(Fault, frozen=True, kw_only=True):
 
     def check(self, nodes: frozenset[str]) -> None:
         selectors.check(self.selector, nodes)
-        if (self.requests, self.fate) == ("produce", "copied"):
+        if self.fate == "copied" and self.requests in {"produce", *TRANSACTION_KEYS}:
             raise UsageError(
-                "stray-requests copies Produce requests: expected requests that their sender repeats, got produce; "
-                "use fate overtaken"
+                "stray-requests copies requests: expected those that their sender repeats however it was answered, "
+                f"got {self.requests}; use fate overtaken"
             )
 
     async def aim(self, context: FaultContext, rng: Random) -> StrayRequestsStrike:
@@ -211,3 +231,8 @@ def links_of(requests: RequestKind, victim: str, context: FaultContext) -> froze
             return frozenset(Link(victim, other, FETCH_API_KEY) for other in others)
         case "produce":
             return frozenset(Link(c, victim, PRODUCE_API_KEY) for c in cluster.clients)
+        case "write-txn-markers":
+            return frozenset(Link(victim, other, WRITE_TXN_MARKERS_API_KEY) for other in others)
+        case "add-partitions-to-txn" | "end-txn":
+            key = TRANSACTION_KEYS[requests]
+            return frozenset(Link(client, victim, key) for client in cluster.clients)

@@ -10,6 +10,7 @@ process that is told to carry a mutant replaces a method when it starts (``nemes
 
 from typing import Final
 
+from nemesis.mutants.aborted_transactions_unnamed import MUTANT as ABORTED_TRANSACTIONS_UNNAMED
 from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE_BEFORE_REPLICATION
 from nemesis.mutants.age_in_other_units import MUTANT as AGE_IN_OTHER_UNITS
 from nemesis.mutants.another_replica_moved import MUTANT as ANOTHER_REPLICA_MOVED
@@ -62,6 +63,7 @@ from nemesis.mutants.joins_below_epoch_start import MUTANT as JOINS_BELOW_EPOCH_
 from nemesis.mutants.laggards_kept import MUTANT as LAGGARDS_KEPT
 from nemesis.mutants.laggards_noticed_late import MUTANT as LAGGARDS_NOTICED_LATE
 from nemesis.mutants.large_batch_withheld import MUTANT as LARGE_BATCH_WITHHELD
+from nemesis.mutants.last_stable_offset_ignored import MUTANT as LAST_STABLE_OFFSET_IGNORED
 from nemesis.mutants.last_time_unindexed import MUTANT as LAST_TIME_UNINDEXED
 from nemesis.mutants.late_fence_stops_fetcher import MUTANT as LATE_FENCE_STOPS_FETCHER
 from nemesis.mutants.leader_epoch_not_raised import MUTANT as LEADER_EPOCH_NOT_RAISED
@@ -70,6 +72,7 @@ from nemesis.mutants.leaving_leader_elected import MUTANT as LEAVING_LEADER_ELEC
 from nemesis.mutants.leaving_replica_uncounted import MUTANT as LEAVING_REPLICA_UNCOUNTED
 from nemesis.mutants.loaded_offsets_mixed import MUTANT as LOADED_OFFSETS_MIXED
 from nemesis.mutants.log_dir_events_left import MUTANT as LOG_DIR_EVENTS_LEFT
+from nemesis.mutants.markers_disagree import MUTANT as MARKERS_DISAGREE
 from nemesis.mutants.marks_checkpointed_once import MUTANT as MARKS_CHECKPOINTED_ONCE
 from nemesis.mutants.marks_checkpointed_too_often import MUTANT as MARKS_CHECKPOINTED_TOO_OFTEN
 from nemesis.mutants.metadata_isr_change_ignored import MUTANT as METADATA_ISR_CHANGE_IGNORED
@@ -83,6 +86,7 @@ from nemesis.mutants.no_broker_epoch_check import MUTANT as NO_BROKER_EPOCH_CHEC
 from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EPOCH_CHECK
 from nemesis.mutants.no_truncation import MUTANT as NO_TRUNCATION
 from nemesis.mutants.preferred_leader_out_of_sync import MUTANT as PREFERRED_LEADER_OUT_OF_SYNC
+from nemesis.mutants.producer_epoch_unchecked import MUTANT as PRODUCER_EPOCH_UNCHECKED
 from nemesis.mutants.producer_snapshot_ignored import MUTANT as PRODUCER_SNAPSHOT_IGNORED
 from nemesis.mutants.producers_survive_truncation import MUTANT as PRODUCERS_SURVIVE_TRUNCATION
 from nemesis.mutants.read_above_hw import MUTANT as READ_ABOVE_HW
@@ -217,8 +221,12 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             STATIC_MEMBER_DOUBLED,
             EMPTY_GROUP_BEGINS_AGAIN,
             ASSIGNMENTS_ANSWERED_EARLY,
+            ABORTED_TRANSACTIONS_UNNAMED,
+            LAST_STABLE_OFFSET_IGNORED,
+            MARKERS_DISAGREE,
+            PRODUCER_EPOCH_UNCHECKED,
         )
     ),
 )
 """Every mutant by its name: of controllers' terms, of brokers' lives, of elections, of topics, of ISRs, of logs, of
-producers, of groups."""
+producers, of groups, of transactions."""

@@ -33,6 +33,7 @@ NOT_IN_THE_MODEL = frozenset(
         *("one-owner-per-generation", "generation-grows", "fenced-member"),
         *("offsets-read-as-committed", "group-progress", "rebalances-end", "membership-kept"),
         *("marker-epoch-grows", "torn-markers", "hanging-transaction"),
+        *("aborted-read", "read-beyond-lso", "torn-transaction", "fenced-producer"),
         *(
             "log-files-agree",
             "segments-roll",

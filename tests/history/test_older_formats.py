@@ -123,11 +123,11 @@ def test_a_damaged_line_costs_only_itself(tmp_path: Path) -> None:
 
 def test_no_rows_are_no_rows() -> None:
     assert upgraded(OLDER_SCHEMA.empty_table()).equals(SCHEMA.empty_table())
-    for version in (4, 5, 6, 7, 8):
+    for version in (4, 5, 6, 7, 8, 9):
         assert completed(unchanged_schema(version).empty_table()).equals(SCHEMA.empty_table())
 
 
-@pytest.mark.parametrize("version", [4, 5, 6, 7, 8])
+@pytest.mark.parametrize("version", [4, 5, 6, 7, 8, 9])
 def test_a_history_without_the_newest_column_is_read(tmp_path: Path, version: int) -> None:
     run = RunDirectory.create(tmp_path, RunInfo(scenario="s", seed=1, brokers=1))
     rows = [

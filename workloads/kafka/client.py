@@ -91,17 +91,32 @@ class KafkaClient:
         return self._epoch_ms + int(asyncio.get_running_loop().time() * 1000)
 
     async def send_batch(
-        self, topic: str, partition: int, batch: bytes, *, acks: int, timeout_s: float
+        self,
+        topic: str,
+        partition: int,
+        batch: bytes,
+        *,
+        acks: int,
+        timeout_s: float,
+        transactional_id: str | None = None,
     ) -> Sent:
         """Send a batch as it is to the leader that the metadata names. Raises ``KafkaError``."""
         tp = topic, partition
-        outcome = (await self.send_batches({tp: batch}, acks=acks, timeout_s=timeout_s))[tp]
+        outcomes = await self.send_batches(
+            {tp: batch}, acks=acks, timeout_s=timeout_s, transactional_id=transactional_id
+        )
+        outcome = outcomes[tp]
         if isinstance(outcome, KafkaError):
             raise outcome
         return outcome
 
     async def send_batches(
-        self, batches: Mapping[tuple[str, int], bytes], *, acks: int, timeout_s: float
+        self,
+        batches: Mapping[tuple[str, int], bytes],
+        *,
+        acks: int,
+        timeout_s: float,
+        transactional_id: str | None = None,
     ) -> dict[tuple[str, int], Sent | KafkaError]:
         """Send a batch to each of these partitions in one request, to the leader of the first one.
 
@@ -110,7 +125,9 @@ class KafkaClient:
         """
         leader = self.metadata.leader(*next(iter(batches)))
         node = -1 if leader is None else leader
-        request = produce_request(batches, acks=acks, timeout_s=timeout_s)
+        request = produce_request(
+            batches, acks=acks, timeout_s=timeout_s, transactional_id=transactional_id
+        )
         if acks == 0:
             await self.request(node, request, timeout_s, is_answered=False)
             return {tp: Sent(offset=-1, node=node) for tp in batches}
@@ -181,29 +198,43 @@ class KafkaClient:
             raise
         answers = session.answered(response)
         return {
-            tp: read_poll(answers[keys[tp]], position, node) for tp, position in positions.items()
+            tp: read_poll(answers[keys[tp]], position, node, is_committed=session.is_committed)
+            for tp, position in positions.items()
         }
 
-    async def end_offset(self, topic: str, partition: int, *, timeout_s: float) -> int:
+    async def end_offset(
+        self, topic: str, partition: int, *, timeout_s: float, is_committed: bool = False
+    ) -> int:
         """Return the offset below which everything committed lies. Raises ``KafkaError``.
 
+        ``is_committed``: below it every transaction is decided, too. It is the last stable offset then.
         A leader that does not know it yet, because its high watermark has not reached the start of its epoch, answers
         OFFSET_NOT_AVAILABLE (KIP-207); the high watermark of a fetch makes no such promise.
         """
-        return await self._list_offset(topic, partition, LATEST, timeout_s)
+        return await self._list_offset(
+            topic, partition, LATEST, timeout_s, is_committed=is_committed
+        )
 
     async def start_offset(self, topic: str, partition: int, *, timeout_s: float) -> int:
         """Return where the leader's log starts. Raises ``KafkaError``."""
         return await self._list_offset(topic, partition, EARLIEST, timeout_s)
 
     async def _list_offset(
-        self, topic: str, partition: int, timestamp: int, timeout_s: float
+        self,
+        topic: str,
+        partition: int,
+        timestamp: int,
+        timeout_s: float,
+        *,
+        is_committed: bool = False,
     ) -> int:
         leader = self.metadata.leader(topic, partition)
         if leader is None:
             raise ConnectionFailed("LEADER_UNKNOWN", definite=True)
         leader_epoch = self.metadata.topics[topic].partitions[partition].leader_epoch
-        request = list_offsets_request((topic, partition), timestamp, leader_epoch=leader_epoch)
+        request = list_offsets_request(
+            (topic, partition), timestamp, leader_epoch=leader_epoch, is_committed=is_committed
+        )
         return listed_offset(await self.request(leader, request, timeout_s))
 
     async def request(

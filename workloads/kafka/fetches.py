@@ -36,6 +36,7 @@ _FINAL_EPOCH: Final = -1
 _LAST_EPOCH: Final = 2**31 - 1
 _CONSUMER: Final = BrokerId(-1)
 _READ_UNCOMMITTED: Final = i8(0)
+_READ_COMMITTED: Final = i8(1)
 _ONE_BYTE: Final = i32(1)
 
 PartitionKey = tuple[UUID, int]
@@ -49,19 +50,34 @@ class FetchPosition(NamedTuple):
     leader_epoch: int
 
 
+class AbortedTransaction(NamedTuple):
+    """A transaction whose records a consumer of committed records leaves out, up to its marker."""
+
+    producer_id: int
+    first_offset: int
+
+
 class PartitionAnswer(NamedTuple):
     """What a broker answered about a partition; in a session possibly that nothing has changed."""
 
     records: bytes
     high_watermark: int
     log_start_offset: int
+    last_stable_offset: int = -1
+    """Below it every transaction is decided; −1 if the answer does not state it."""
+    aborted: tuple[AbortedTransaction, ...] = ()
+    """Only if committed records were asked for."""
 
 
 class FetchSession:
     """What the client has asked one broker for, and what it was answered."""
 
-    def __init__(self, *, is_kept: bool = True) -> None:
-        """Without ``is_kept`` every request is full and asks for no session."""
+    def __init__(self, *, is_kept: bool = True, is_committed: bool = False) -> None:
+        """Without ``is_kept`` every request is full and asks for no session.
+
+        With ``is_committed`` requests ask for committed records only (``read_committed``).
+        """
+        self._isolation_level = _READ_COMMITTED if is_committed else _READ_UNCOMMITTED
         self._full_epoch = _INITIAL_EPOCH if is_kept else _FINAL_EPOCH
         self._id = _NO_SESSION
         self._epoch = self._full_epoch
@@ -92,7 +108,7 @@ class FetchSession:
             max_wait=max_wait,
             min_bytes=_ONE_BYTE,
             max_bytes=cast("i32", max_bytes),
-            isolation_level=_READ_UNCOMMITTED,
+            isolation_level=self._isolation_level,
             session_id=cast("i32", self._id),
             session_epoch=cast("i32", self._epoch),
             topics=tuple(
@@ -148,10 +164,22 @@ class FetchSession:
             self._unchanged.pop(key, None)
             return BrokerError(result.error_code)
         answer = PartitionAnswer(
-            result.records or b"", int(result.high_watermark), int(result.log_start_offset)
+            result.records or b"",
+            int(result.high_watermark),
+            int(result.log_start_offset),
+            int(result.last_stable_offset),
+            tuple(
+                AbortedTransaction(int(aborted.producer_id), int(aborted.first_offset))
+                for aborted in result.aborted_transactions or ()
+            ),
         )
-        self._unchanged[key] = answer._replace(records=b"")
+        self._unchanged[key] = answer._replace(records=b"", aborted=())
         return answer
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether its requests ask for committed records only."""
+        return self._isolation_level == _READ_COMMITTED
 
     def _go_on(self, session_id: int) -> None:
         """Go on in the session of the answer; a broker without room for the session, or that ends it, has none."""

@@ -59,8 +59,13 @@ def commit_request(
     )
 
 
-def fetch_request(group: str, tps: Iterable[TopicPartition]) -> offset_fetch.OffsetFetchRequest:
-    """Ask for the committed offsets of these partitions."""
+def fetch_request(
+    group: str, tps: Iterable[TopicPartition], *, is_stable: bool = False
+) -> offset_fetch.OffsetFetchRequest:
+    """Ask for the committed offsets of these partitions.
+
+    With ``is_stable`` the answer is UNSTABLE_OFFSET_COMMIT while a transaction has an offset pending.
+    """
     topics = tuple(
         offset_fetch.OffsetFetchRequestTopics(
             name=cast("TopicName", topic),
@@ -69,7 +74,7 @@ def fetch_request(group: str, tps: Iterable[TopicPartition]) -> offset_fetch.Off
         for topic, partitions in _by_topic(tps).items()
     )
     asked = offset_fetch.OffsetFetchRequestGroup(group_id=GroupId(group), topics=topics)
-    return offset_fetch.OffsetFetchRequest(groups=(asked,), require_stable=False)
+    return offset_fetch.OffsetFetchRequest(groups=(asked,), require_stable=is_stable)
 
 
 def commit_errors(response: Any) -> dict[TopicPartition, ErrorCode]:

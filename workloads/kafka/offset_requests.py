@@ -20,15 +20,19 @@ NO_EPOCH: Final = -1
 """No leader epoch is required of the broker: what it answers follows from its own state."""
 _CONSUMER: Final = BrokerId(-1)
 _READ_UNCOMMITTED: Final = i8(0)
+_READ_COMMITTED: Final = i8(1)
 
 
 def list_offsets_request(
-    tp: tuple[str, int], timestamp: int, *, leader_epoch: int
+    tp: tuple[str, int], timestamp: int, *, leader_epoch: int, is_committed: bool = False
 ) -> list_offsets.ListOffsetsRequest:
-    """Return the request for the first offset of this time in ms, or of ``EARLIEST`` or ``LATEST``."""
+    """Return the request for the first offset of this time in ms, or of ``EARLIEST`` or ``LATEST``.
+
+    With ``is_committed`` it is about what is below the last stable offset.
+    """
     return list_offsets.ListOffsetsRequest(
         replica_id=_CONSUMER,
-        isolation_level=_READ_UNCOMMITTED,
+        isolation_level=_READ_COMMITTED if is_committed else _READ_UNCOMMITTED,
         topics=(
             list_offsets.ListOffsetsTopic(
                 name=cast("TopicName", tp[0]),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from nemesis.workloads.kafka.committed_records import committed
 from nemesis.workloads.kafka.errors import BadRecordBatch, BrokerError, KafkaError
-from nemesis.workloads.kafka.fetches import PartitionAnswer
+from nemesis.workloads.kafka.fetches import AbortedTransaction, PartitionAnswer
 from nemesis.workloads.kafka.record_batch import Record, end_offset, read
 
 
@@ -19,6 +20,10 @@ class Polled(NamedTuple):
     """Where the log starts, if the position was refused because it was below; else 0."""
     end: int = 0
     """Behind the last batch: records at its end may have been compacted away. 0 when there was none."""
+    last_stable_offset: int = -1
+    """Below it every transaction is decided; −1 if the answer does not state it."""
+    aborted: tuple[AbortedTransaction, ...] = ()
+    """The transactions whose records were left out; only if committed records were asked for."""
 
     def position_after(self, position: int) -> int:
         """Where to go on."""
@@ -26,13 +31,20 @@ class Polled(NamedTuple):
 
 
 def read_poll(
-    answer: PartitionAnswer | BrokerError, position: int, node: int
+    answer: PartitionAnswer | BrokerError,
+    position: int,
+    node: int,
+    *,
+    is_committed: bool = False,
 ) -> Polled | KafkaError:
-    """Read the records of an answer from the position on."""
+    """Read the records of an answer from the position on; leave out those of aborted transactions if asked to."""
     if isinstance(answer, BrokerError):
         return answer
     try:
-        records = [record for record in read(answer.records) if record.offset >= position]
+        contained = (
+            committed(answer.records, answer.aborted) if is_committed else read(answer.records)
+        )
+        records = [record for record in contained if record.offset >= position]
     except BadRecordBatch as error:
         return error
     return Polled(
@@ -41,4 +53,6 @@ def read_poll(
         node,
         log_start_offset=answer.log_start_offset,
         end=end_offset(answer.records),
+        last_stable_offset=answer.last_stable_offset,
+        aborted=answer.aborted,
     )

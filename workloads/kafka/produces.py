@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from kio.schema.errors import ErrorCode
 from kio.schema.produce.v9 import request as produce
-from kio.schema.types import TopicName
+from kio.schema.types import TopicName, TransactionalId
 from kio.static.primitive import Records, i16, i32
 
 from nemesis.workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
@@ -25,7 +25,11 @@ class Sent(NamedTuple):
 
 
 def produce_request(
-    batches: Mapping[TopicPartition, bytes], *, acks: int, timeout_s: float
+    batches: Mapping[TopicPartition, bytes],
+    *,
+    acks: int,
+    timeout_s: float,
+    transactional_id: str | None = None,
 ) -> produce.ProduceRequest:
     """Return the request that brings a batch to each of these partitions."""
     topics: dict[str, list[produce.PartitionProduceData]] = {}
@@ -36,7 +40,7 @@ def produce_request(
             )
         )
     return produce.ProduceRequest(
-        transactional_id=None,
+        transactional_id=None if transactional_id is None else TransactionalId(transactional_id),
         acks=cast("i16", acks),
         timeout=milliseconds(int(timeout_s * 1000)),
         topic_data=tuple(

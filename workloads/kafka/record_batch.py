@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
@@ -23,6 +23,7 @@ _HEADER = struct.Struct(">qiibIhiqqqhii")
 _AFTER_CRC = struct.Struct(">hiqqqhii")
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
 _COMPRESSION_MASK = 0x07
+_TRANSACTIONAL_FLAG = 0x10
 _CONTROL_FLAG = 0x20
 _MAGIC = 2
 
@@ -48,6 +49,16 @@ class NewRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
+
+
+class Batch(NamedTuple):
+    """What the header of a batch says."""
+
+    base_offset: int
+    last_offset: int
+    producer_id: int
+    is_transactional: bool
+    is_control: bool
 
 
 class Record(NamedTuple):
@@ -98,6 +109,8 @@ def build(
     timestamp_ms: int,
     producer: Producer = NO_PRODUCER,
     codec: CodecName = "none",
+    *,
+    is_transactional: bool = False,
 ) -> bytes:
     """Return one batch of the records, which may be mere pairs of key and value, all stamped with ``timestamp_ms``."""
     body = bytearray()
@@ -111,7 +124,8 @@ def build(
         _write_varint(body, len(encoded))
         body += encoded
     count = len(records)
-    fields = (CODECS.index(codec), count - 1, timestamp_ms, timestamp_ms, *producer, count)
+    attributes = CODECS.index(codec) | (_TRANSACTIONAL_FLAG if is_transactional else 0)
+    fields = (attributes, count - 1, timestamp_ms, timestamp_ms, *producer, count)
     tail = _AFTER_CRC.pack(*fields) + compressed(bytes(body), codec)
     crc = crc32c(tail)
     return struct.pack(">qiibI", 0, 9 + len(tail), -1, _MAGIC, crc) + tail
@@ -139,14 +153,38 @@ def read(data: bytes) -> Iterator[Record]:
 
     Raises ``BadRecordBatch`` for a wrong CRC or magic, and for records that the codec cannot read.
     """
+    for batch in whole_batches(data):
+        yield from read_batch(batch)
+
+
+def whole_batches(data: bytes) -> Iterator[bytes]:
+    """Yield the bytes of each whole batch."""
     position = 0
     while len(data) - position >= _HEADER.size:
-        base_offset, length = _OFFSET_AND_LENGTH.unpack_from(data, position)
+        _, length = _OFFSET_AND_LENGTH.unpack_from(data, position)
         end = position + _OFFSET_AND_LENGTH.size + length
         if end > len(data):
             return
-        yield from _read_batch(data[position:end], base_offset)
+        yield data[position:end]
         position = end
+
+
+def batch_header(batch: bytes) -> Batch:
+    """Return what the header of a batch says; its CRC is not compared."""
+    fields = _HEADER.unpack_from(batch)
+    base_offset, attributes, last_offset_delta, producer_id = (
+        fields[0],
+        fields[5],
+        fields[6],
+        fields[9],
+    )
+    return Batch(
+        base_offset,
+        base_offset + last_offset_delta,
+        producer_id,
+        is_transactional=bool(attributes & _TRANSACTIONAL_FLAG),
+        is_control=bool(attributes & _CONTROL_FLAG),
+    )
 
 
 def end_offset(data: bytes) -> int:
@@ -161,15 +199,34 @@ def end_offset(data: bytes) -> int:
     return end
 
 
-def _read_batch(batch: bytes, base_offset: int) -> Iterator[Record]:
+def read_batch(batch: bytes) -> Iterator[Record]:
+    """Yield the records of one whole batch; a control batch has none for clients. Raises as ``read`` does."""
+    fields = _checked_header(batch)
+    base_offset, attributes, count = fields[0], fields[5], fields[12]
+    if attributes & _CONTROL_FLAG:
+        return
+    yield from _records(batch, base_offset, attributes, count)
+
+
+def control_key(batch: bytes) -> bytes | None:
+    """Return the key of a control batch's record, which says what it controls. Raises as ``read`` does."""
+    fields = _checked_header(batch)
+    records = _records(batch, fields[0], fields[5], fields[12])
+    return next((record.key for record in records), None)
+
+
+def _checked_header(batch: bytes) -> tuple[Any, ...]:
+    """Return the fields of a batch's header. Raises ``BadRecordBatch`` for a wrong CRC or magic."""
     fields = _HEADER.unpack_from(batch)
-    magic, crc, attributes, count = fields[3], fields[4], fields[5], fields[12]
+    base_offset, magic, crc = fields[0], fields[3], fields[4]
     if magic != _MAGIC:
         raise BadRecordBatch(f"the batch at offset {base_offset} has magic {magic}")
     if crc32c(batch[21:]) != crc:
         raise BadRecordBatch(f"the batch at offset {base_offset} fails its CRC")
-    if attributes & _CONTROL_FLAG:
-        return
+    return fields
+
+
+def _records(batch: bytes, base_offset: int, attributes: int, count: int) -> Iterator[Record]:
     records = decompressed(batch[_HEADER.size :], attributes & _COMPRESSION_MASK)
     position = 0
     for _ in range(count):

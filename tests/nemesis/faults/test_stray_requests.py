@@ -11,7 +11,9 @@ from nemesis.faults.base import DrawRange, FaultContext
 from nemesis.faults.pause import Pause
 from nemesis.faults.stray_requests import ELECTIONS, Fate, RequestKind, StrayRequests
 from nemesis.support.errors import UsageError
+from nemesis.workloads.kafka.transactional_producer import TransactionalProducer
 from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
+from tests.workloads.transaction_bench import REQUEST_S, Bench, on_bench, write
 
 NODES = frozenset({"broker-1", "broker-2", "broker-3"})
 
@@ -58,9 +60,38 @@ def test_it_is_not_healed_while_a_connection_is_stopped() -> None:
     in_cluster(test)
 
 
-def test_copies_of_produce_requests_are_refused() -> None:
-    with pytest.raises(UsageError, match="expected requests that their sender repeats"):
-        StrayRequests(requests="produce", fate="copied").check(NODES)
+@pytest.mark.parametrize(
+    "requests", ["produce", "add-partitions-to-txn", "end-txn", "write-txn-markers"]
+)
+def test_copies_of_what_is_repeated_only_without_an_answer_are_refused(
+    requests: RequestKind,
+) -> None:
+    with pytest.raises(UsageError, match=f"got {requests}; use fate overtaken"):
+        StrayRequests(requests=requests, fate="copied").check(NODES)
+
+
+@pytest.mark.parametrize("requests", ["add-partitions-to-txn", "end-txn", "write-txn-markers"])
+def test_requests_of_transactions_go_astray(requests: RequestKind) -> None:
+    """The coordinator of the transactional id is struck: it receives two kinds, and sends the third."""
+
+    async def test(bench: Bench) -> None:
+        producer = await bench.producer()
+        fault = StrayRequests(
+            requests=requests, fate="overtaken", selector=f"broker-{producer.node}"
+        )
+        writing = asyncio.ensure_future(transactions(producer))
+        strike = await struck(fault, bench.context)
+        await asyncio.sleep(2 * REQUEST_S)
+        assert await healed(strike, bench.context) == {"astray": 0}
+        assert await writing
+
+    async def transactions(producer: TransactionalProducer) -> bool:
+        for number in range(3):
+            await write(producer, str(number))
+            await producer.end(is_commit=True)
+        return producer.is_in_doubt or requests == "write-txn-markers"
+
+    on_bench(test)
 
 
 def test_every_kind_and_every_fate_is_drawn_and_can_be_carried_out() -> None:

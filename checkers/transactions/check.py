@@ -1,0 +1,191 @@
+"""Transactions of producers: what readers of committed records are given, and who is fenced.
+
+A transaction is what one producer writes between two ends: its client numbers it, and knows its records, their offsets
+and how it asked for the end. A reader of committed records (``isolation.level=read_committed``) leaves out what its
+broker's answer names as aborted.
+
+* **aborted-read**: no reader of committed records is given a record of a transaction that is certainly not committed:
+  its abort was acknowledged, its commit certainly failed, or its producer never asked for a commit.
+  Smallest breaks: a value is sent in a transaction, its abort is acknowledged, and a poll of committed records returns
+  it; the same without any end; the same with a commit that certainly failed.
+* **read-beyond-lso**: no reader of committed records is given a record at or above the first record of an open
+  transaction of the partition. (a) A record of a transaction whose producer asks for the commit only afterwards; (b) a
+  record behind the first one of a transaction, acknowledged before the poll, whose producer asks for an end only after
+  the poll has returned, and has it acknowledged.
+  Smallest breaks: (a) a poll of committed records returns a value, and then its commit is asked for; (b) a value is
+  acknowledged at offset 5 in a transaction, a poll of committed records returns offset 6, and then the transaction is
+  aborted.
+* **torn-transaction**: a reader of committed records that reads over a record of a committed transaction is given it. A
+  transaction is committed if its commit was acknowledged, or if a reader was given one of its records and its commit
+  was asked for. A poll reads over the offsets from its position to the end of the last batch of its answer.
+  Smallest breaks: a value is acknowledged at offset 0 in a transaction that commits, and a poll of committed records
+  from 0 to 2 does not return it; a commit has no certain outcome, and a poll returns one of two records only.
+* **fenced-producer**: once a producer of a transactional id has been answered its epoch, nothing is accepted that a
+  producer of an earlier epoch sends afterwards: no record, no partition or offset for its transaction, and no end.
+  Smallest breaks: a producer gets epoch 0, another one epoch 1, and then a record of the first is acknowledged; the
+  same with a partition that is added, and with a commit.
+
+Only what clients know counts, so the properties judge Kafka, too. An acknowledged end proves that the transaction was
+open until its producer asked for this end: had the coordinator decided before, because of a time-out or of the next
+producer, it would have refused the producer's epoch.
+
+What a correct cluster does and is not convicted for: a commit whose outcome is unknown takes effect, or does not, or
+later; a transaction without an end is aborted by the next producer of its id, or by its time-out; a request that was
+sent before the next producer was answered is accepted after it; a reader of all records is given aborted and open ones;
+compaction and retention remove records (those with keys are not judged by ``torn-transaction``).
+
+Where brokers may elect unclean leaders, or when the last replica of a partition has lost what it had not synced, the
+end of a transaction may be lost: findings of the first three properties are then reported and allowed.
+
+Limits: two producer ids of one transactional id, as after 32,767 epochs, are not compared. That transactions end at all
+is another promise. Records without a transaction are judged by ``read-beyond-lso`` only.
+A producer that goes on after a request in doubt may be convicted with Kafka 3.9, and rightly so (KAFKA-17754): the
+scenario's ``renews_in_doubt`` avoids that.
+Source: KIP-98, KIP-360, KIP-890; UnifiedLog, TransactionCoordinator, and the Fetcher of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from nemesis.checkers.administered import CLIENT_KINDS
+from nemesis.checkers.breaks import transactions_read as breaks
+from nemesis.checkers.explain import transactions as explain
+from nemesis.checkers.framework.event_list import EventListCheck, Row
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding, Result
+from nemesis.checkers.framework.property import Property
+from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.transactions import losses
+from nemesis.checkers.transactions.fencing import accepted_after_fencing
+from nemesis.checkers.transactions.produced import (
+    COLUMNS,
+    FUNCTIONS,
+    POLL,
+    SEND,
+    Produced,
+    produced,
+)
+from nemesis.checkers.transactions.reads import (
+    of_transactions,
+    records_passed,
+    torn,
+    uncommitted,
+    undecided,
+)
+from nemesis.history.events import READ_COMMITTED
+from nemesis.history.sources import EventSource
+
+
+class Transactions(EventListCheck):
+    kinds = frozenset({*CLIENT_KINDS, *losses.KINDS})
+    columns = (*COLUMNS, *losses.COLUMNS)
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (ABORTED_READ, READ_BEYOND_LSO, TORN_TRANSACTION, FENCED_PRODUCER)
+
+    def reduce(self, segment: Segment) -> list[Row]:
+        """Leave out the polls and sends that have nothing to do with transactions: they are many."""
+        is_other_poll = segment.is_word("f", {POLL}) & ~segment.is_word(
+            "isolation", {READ_COMMITTED}
+        )
+        is_other_send = segment.is_word("f", {SEND}) & (segment.numbers("transaction") < 0)
+        is_request = segment.is_word("f", FUNCTIONS) & ~is_other_poll & ~is_other_send
+        wanted = ~segment.is_kind(*CLIENT_KINDS) | is_request
+        return super().reduce(segment.where(wanted)) if wanted.any() else []
+
+    def judge(self, rows: list[Row]) -> Results:
+        known = produced(rows)
+        read = sum(1 for _ in of_transactions(known))
+        of_records = (
+            _result(ABORTED_READ, read, uncommitted(ABORTED_READ.name, known), _figures(known)),
+            _result(READ_BEYOND_LSO, read, undecided(READ_BEYOND_LSO.name, known)),
+            _result(TORN_TRANSACTION, records_passed(known), torn(TORN_TRANSACTION.name, known)),
+        )
+        if any(map(losses.may_lose, rows)):
+            of_records = tuple(losses.allowed(result) for result in of_records)  # type: ignore[assignment]
+        fencing = accepted_after_fencing(FENCED_PRODUCER.name, known)
+        return [*of_records, _result(FENCED_PRODUCER, len(known.requests), fencing)]
+
+
+def _result(
+    decided: Property,
+    checked: int,
+    findings: Iterable[Finding],
+    numbers: dict[str, float] | None = None,
+) -> Result:
+    return conclude(decided, checked=checked, findings=[*findings], numbers=numbers)
+
+
+def _figures(known: Produced) -> dict[str, float]:
+    """How many transactions there were, and how many ended."""
+    transactions = known.transactions.values()
+    return {
+        "transactions": float(len(transactions)),
+        "committed": float(
+            sum(item.commit is not None and item.commit.is_ok for item in transactions)
+        ),
+        "aborted": float(sum(item.abort is not None and item.abort.is_ok for item in transactions)),
+    }
+
+
+_SOURCES: Final = frozenset({EventSource.CLIENTS})
+_WORKLOADS: Final = frozenset({"transactions"})
+
+ABORTED_READ: Final = Property(
+    name="aborted-read",
+    promise="A reader of committed records is given no record of a transaction that is not committed.",
+    unit="records of transactions that were read as committed",
+    unknown="No reader of committed records was given a record of a transaction.",
+    source="CompletedFetch.containsAbortMarker, UnifiedLog.collectAbortedTransactions; KIP-98.",
+    check=Transactions,
+    decided_from=_SOURCES,
+    recorded_since=10,
+    workloads=_WORKLOADS,
+    reason=explain.aborted_read,
+    breaks=breaks.ABORTED_READ,
+)
+
+READ_BEYOND_LSO: Final = Property(
+    name="read-beyond-lso",
+    promise="A reader of committed records is given nothing from the first record of an open transaction on.",
+    unit="records of transactions that were read as committed",
+    unknown="No reader of committed records was given a record of a transaction.",
+    source="UnifiedLog.fetchLastStableOffsetMetadata; KIP-98.",
+    check=Transactions,
+    decided_from=_SOURCES,
+    recorded_since=10,
+    workloads=_WORKLOADS,
+    reason=explain.read_beyond_lso,
+    breaks=breaks.READ_BEYOND_LSO,
+)
+
+TORN_TRANSACTION: Final = Property(
+    name="torn-transaction",
+    promise="A reader of committed records that reads past a committed transaction is given all its records.",
+    unit="acknowledged records of committed transactions",
+    unknown="No transaction with an acknowledged record was committed.",
+    source="TransactionMarkerChannelManager, KafkaApis.handleWriteTxnMarkersRequest; KIP-98.",
+    check=Transactions,
+    decided_from=_SOURCES,
+    recorded_since=10,
+    workloads=_WORKLOADS,
+    reason=explain.torn_transaction,
+    breaks=breaks.TORN_TRANSACTION,
+)
+
+FENCED_PRODUCER: Final = Property(
+    name="fenced-producer",
+    promise="Nothing of a producer is accepted once a newer producer of its transactional id has its epoch.",
+    unit="accepted requests of transactional producers",
+    unknown="No request of a transactional producer was accepted.",
+    source="TransactionCoordinator.handleInitProducerId, ProducerAppendInfo.checkProducerEpoch; KIP-98, KIP-360.",
+    check=Transactions,
+    decided_from=_SOURCES,
+    recorded_since=10,
+    workloads=_WORKLOADS,
+    reason=explain.fenced_producer,
+    breaks=breaks.FENCED_PRODUCER,
+)

@@ -1,0 +1,154 @@
+"""Transactions, their records and their ends, and the producers of transactional ids, as their clients know them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from nemesis.checkers.framework.event_list import Row
+from nemesis.history.events import READ_COMMITTED, Event, Kind
+
+SEND, POLL, INIT = "send", "poll", "init-producer-id"
+COMMIT, ABORT = "commit-transaction", "abort-transaction"
+ADD_PARTITIONS, SEND_OFFSET = "add-partitions", "send-offset"
+ACCEPTED_BY_BROKERS: Final = (ADD_PARTITIONS, SEND, SEND_OFFSET, COMMIT, ABORT)
+"""What a producer needs its epoch for."""
+FUNCTIONS: Final = frozenset({*ACCEPTED_BY_BROKERS, INIT, POLL})
+COLUMNS: Final = (
+    *("f", "op", "topic", "topic_id", "partition", "node", "offset", "value", "key", "error"),
+    *("offsets", "values", "last_offset", "isolation", "transactional_id", "transaction"),
+    *("producer_id", "producer_epoch"),
+)
+NEVER: Final = 2**63 - 1
+Partition = tuple[str | None, int | None, str | None]
+
+
+@dataclass(slots=True)
+class Operation:
+    """An operation of a client: its invocation, and its completion if the history has one."""
+
+    invoked: Row
+    completed: Row | None = None
+
+    @property
+    def event(self) -> Event:
+        """What is known last."""
+        return (self.completed or self.invoked)[1]
+
+    @property
+    def began(self) -> int:
+        return self.invoked[1].time
+
+    @property
+    def ended(self) -> int:
+        return NEVER if self.completed is None else self.completed[1].time
+
+    @property
+    def is_ok(self) -> bool:
+        return self.completed is not None and self.completed[1].kind == Kind.OK
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether it certainly had no effect."""
+        return self.completed is not None and self.completed[1].kind == Kind.FAIL
+
+    @property
+    def row(self) -> int:
+        """The row of what is known last."""
+        return (self.completed or self.invoked)[0]
+
+
+@dataclass(slots=True)
+class Transaction:
+    """What one transaction wrote, and how it ended, if its producer has ended it."""
+
+    number: int
+    sends: list[Operation] = field(default_factory=list)
+    commit: Operation | None = None
+    abort: Operation | None = None
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether an end of it was acknowledged: until it was asked for, the transaction was open."""
+        return any(end is not None and end.is_ok for end in (self.commit, self.abort))
+
+    @property
+    def end_began(self) -> int:
+        """When its producer first asked for an end."""
+        ends = [end.began for end in (self.commit, self.abort) if end is not None]
+        return min(ends, default=NEVER)
+
+    @property
+    def may_be_committed(self) -> bool:
+        return self.commit is not None and not self.commit.is_failed
+
+
+@dataclass(slots=True)
+class Produced:
+    """What all producers did, and what readers of committed records were given."""
+
+    transactions: dict[int, Transaction] = field(default_factory=dict)
+    sends: dict[int, Operation] = field(default_factory=dict)
+    """By the value of the record."""
+    polls: list[Operation] = field(default_factory=list)
+    """Of committed records, those with an answer."""
+    inits: dict[str, list[Operation]] = field(default_factory=lambda: defaultdict(list))
+    """By transactional id, those that succeeded."""
+    requests: list[Operation] = field(default_factory=list)
+    """Those that succeeded and need an epoch."""
+
+
+def partition_of(event: Event) -> Partition:
+    """The partition of an event, by the id of its topic."""
+    return event.topic, event.partition, event.topic_id
+
+
+def produced(rows: Iterable[Row]) -> Produced:
+    """Read the events of a history."""
+    result = Produced()
+    for operation in _operations(rows):
+        event = operation.event
+        match event.f:
+            case "poll":
+                if operation.is_ok and event.isolation == READ_COMMITTED:
+                    result.polls.append(operation)
+            case "init-producer-id":
+                if operation.is_ok and event.transactional_id is not None:
+                    result.inits[event.transactional_id].append(operation)
+            case _ if event.transaction is not None:
+                _take_in(result, operation, event.transaction)
+    return result
+
+
+def _take_in(result: Produced, operation: Operation, number: int) -> None:
+    event = operation.event
+    transaction = result.transactions.setdefault(number, Transaction(number))
+    if operation.is_ok and event.f in ACCEPTED_BY_BROKERS:
+        result.requests.append(operation)
+    if event.f == SEND:
+        transaction.sends.append(operation)
+        if event.value is not None:
+            result.sends[event.value] = operation
+    elif event.f == COMMIT:
+        transaction.commit = operation
+    elif event.f == ABORT:
+        transaction.abort = operation
+
+
+def _operations(rows: Iterable[Row]) -> list[Operation]:
+    """Return the operations in the order of their invocations; a completion without its invocation is left out."""
+    open_operations: dict[tuple[str, int | None], Operation] = {}
+    known: list[Operation] = []
+    for row in sorted(rows, key=lambda item: (item[1].time, item[1].process, item[1].seq)):
+        event = row[1]
+        if event.f not in FUNCTIONS:
+            continue
+        key = event.process, event.op
+        if event.kind == Kind.INVOKE:
+            open_operations[key] = Operation(row)
+            known.append(open_operations[key])
+        elif (operation := open_operations.pop(key, None)) is not None:
+            operation.completed = row
+    return known

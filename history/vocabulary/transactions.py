@@ -1,0 +1,87 @@
+"""Transactional producers of our own: what they ask of the transaction coordinator, and what belongs together.
+
+Writer: the harness, for the transactional producers of the workload ``transactions`` (processes ``transactor-1``,
+``transformer-0``, ``final-transaction-0``). Operations have the columns that ``clients`` describes, and ``send`` and
+``init-producer-id`` are declared there. Each operation is repeated until it is answered. ``node`` is the broker that
+the producer last held for the coordinator.
+
+A transaction has one number (``transaction``). It begins with ``transaction-begun``, which is the producer's own
+knowledge: the coordinator learns of the transaction from ``add-partitions``. It ends with ``commit-transaction`` or
+``abort-transaction``; one without an end was left by a producer that was killed, fenced or in doubt.
+"""
+
+from __future__ import annotations
+
+from nemesis.history.events import Kind, Records, Word
+from nemesis.history.vocabulary.clients import OperationView
+from nemesis.history.vocabulary.declaring import View, answers, declares, invokes
+
+
+@declares(Kind.TRANSACTION_BEGUN)
+class TransactionBegun(View, frozen=True, kw_only=True):
+    """A producer begins a transaction."""
+
+    transactional_id: Word
+    transaction: int
+    producer_id: int
+    producer_epoch: int
+
+
+class TransactionOperationView(OperationView, frozen=True, kw_only=True):
+    """An operation of a producer on its transaction."""
+
+    transactional_id: Word
+    transaction: int
+    producer_id: int
+    producer_epoch: int
+
+
+@invokes("add-partitions")
+@answers("add-partitions")
+class AddPartitions(TransactionOperationView, frozen=True, kw_only=True):
+    """A producer adds the partitions of a transaction, before it writes to them (AddPartitionsToTxn)."""
+
+    count: int
+    """The number of partitions."""
+
+
+@invokes("commit-transaction", "abort-transaction")
+@answers("commit-transaction", "abort-transaction")
+class EndTransaction(TransactionOperationView, frozen=True, kw_only=True):
+    """A producer ends its transaction (EndTxn).
+
+    ``ok``: the decision stands. ``fail``: no request of this operation has decided, or will.
+    """
+
+
+@invokes("send-offset")
+@answers("send-offset")
+class SendOffset(TransactionOperationView, frozen=True, kw_only=True):
+    """A producer commits an offset of a group in its transaction (AddOffsetsToTxn, TxnOffsetCommit)."""
+
+    group: Word
+    topic: Word
+    partition: int
+    topic_id: Word | None = None
+    offset: Records
+    value: int
+
+
+@invokes("fetch-stable-offset")
+class FetchStableOffset(OperationView, frozen=True, kw_only=True):
+    """A producer reads the committed offset of a partition, once no transaction has it pending (OffsetFetch)."""
+
+    group: Word
+    topic: Word
+    partition: int
+    topic_id: Word | None = None
+
+
+@answers("fetch-stable-offset")
+class FetchStableOffsetOk(FetchStableOffset, frozen=True, kw_only=True):
+    """The group coordinator has answered."""
+
+    offset: Records
+    """The committed offset; −1: none."""
+    value: int
+    """The number of the commit; −1: none."""

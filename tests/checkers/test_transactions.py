@@ -1,0 +1,161 @@
+"""What a correct cluster does with transactions is not convicted; smallest breaks are in ``test_properties``."""
+
+from __future__ import annotations
+
+import pytest
+
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.breaks.events import history, poll, started
+from nemesis.checkers.breaks.transactions_read import (
+    ABORTED_READ,
+    FENCED_PRODUCER,
+    READ_BEYOND_LSO,
+    TORN_TRANSACTION,
+    committed_poll,
+    initialized,
+    request,
+    sent,
+)
+from nemesis.checkers.framework.engine import run_checks
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.history.events import Event
+from nemesis.history.memory import history_of
+
+NAMES = ("aborted-read", "read-beyond-lso", "torn-transaction", "fenced-producer")
+COMMIT, ABORT = "commit-transaction", "abort-transaction"
+
+
+def results(*parts: Event | list[Event]) -> dict[str, Result]:
+    check = CHECKERS["aborted-read"].check()
+    return {
+        result.property: result
+        for result in run_checks(history_of(history(*parts)).row_groups, [check])
+    }
+
+
+def verdicts(*parts: Event | list[Event]) -> list[Verdict]:
+    judged = results(*parts)
+    return [judged[name].verdict for name in NAMES]
+
+
+V, U, I = Verdict.VALID, Verdict.UNKNOWN, Verdict.INVALID  # noqa: E741
+
+
+def test_a_committed_transaction_is_read_and_counted() -> None:
+    judged = results(
+        initialized(0, 0),
+        sent(2, 1, 0),
+        sent(4, 2, 1),
+        request(6, COMMIT),
+        committed_poll(8, 0, {0: 1, 1: 2}, 2),
+    )
+    assert [judged[name].verdict for name in NAMES] == [V, V, V, V]
+    assert [judged[name].checked for name in NAMES] == [2, 2, 2, 3]
+    assert judged["aborted-read"].numbers == {"transactions": 1, "committed": 1, "aborted": 0}
+
+
+def test_nothing_is_decided_without_transactions() -> None:
+    assert verdicts(poll(0, 0, {0: 1})) == [U, U, U, U]
+
+
+@pytest.mark.parametrize("read", [{0: 1}, {}])
+def test_a_commit_without_a_certain_outcome_may_take_effect_or_not(read: dict[int, int]) -> None:
+    unknown = request(2, COMMIT, outcome="info")
+    assert I not in verdicts(sent(0, 1, 0), unknown, committed_poll(4, 0, read, 1))
+
+
+def test_readers_of_all_records_are_given_aborted_and_open_ones() -> None:
+    aborted = request(2, ABORT)
+    assert I not in verdicts(sent(0, 1, 0), aborted, poll(4, 0, {0: 1}, last_offset=1))
+    assert I not in verdicts(sent(0, 1, 0), poll(4, 0, {0: 1}), request(6, COMMIT))
+
+
+def test_a_reader_may_see_the_commit_before_its_producer_is_answered() -> None:
+    commit = request(2, COMMIT)
+    commit[1].time = 9
+    assert I not in verdicts(sent(0, 1, 0), commit[:1], committed_poll(4, 0, {0: 1}, 0), commit[1:])
+
+
+def test_records_below_an_open_transaction_are_read() -> None:
+    assert I not in verdicts(sent(0, 1, 5), committed_poll(2, 4, {4: 9}, 4), request(4, ABORT))
+
+
+def test_a_transaction_without_an_acknowledged_end_may_have_been_aborted_before() -> None:
+    """A time-out, or the next producer of the transactional id, may have ended it."""
+    over = committed_poll(2, 6, {6: 9}, 6)
+    for outcome in ("fail", "info"):
+        assert I not in verdicts(sent(0, 1, 5), over, request(4, COMMIT, outcome=outcome))
+    assert I not in verdicts(sent(0, 1, 5), over)
+
+
+def test_a_record_that_is_acknowledged_after_the_poll_has_begun_proves_nothing() -> None:
+    over = committed_poll(0, 6, {6: 9}, 6)
+    over[1].time = 5
+    assert I not in verdicts(over[:1], sent(1, 1, 5), over[1:], request(6, ABORT))
+
+
+def test_a_poll_that_ends_before_a_record_does_not_pass_over_it() -> None:
+    committed = [*sent(0, 1, 5), *request(2, COMMIT)]
+    assert I not in verdicts(committed, committed_poll(4, 0, {2: 9}, 4))
+    assert I not in verdicts(committed, committed_poll(4, 6, {6: 9}, 6))
+
+
+def test_compaction_may_remove_records_with_keys() -> None:
+    keyed = sent(0, 1, 0)
+    for event in keyed:
+        event.key = 7
+    assert I not in verdicts(keyed, request(2, COMMIT), committed_poll(4, 0, {2: 9}, 2))
+
+
+def test_a_request_that_was_sent_before_the_newer_producer_was_answered_may_be_accepted() -> None:
+    early = sent(2, 1, 5)
+    early[1].time = 6
+    assert I not in verdicts(initialized(0, 0), early[:1], initialized(3, 1), early[1:])
+
+
+def test_a_producer_that_is_refused_keeps_the_promise() -> None:
+    for f in (COMMIT, ABORT, "add-partitions"):
+        refused = request(4, f, outcome="fail")
+        assert I not in verdicts(initialized(0, 0), initialized(2, 1), refused)
+
+
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [
+        *((each, "aborted-read") for each in ABORTED_READ),
+        *((each, "read-beyond-lso") for each in READ_BEYOND_LSO),
+        *((each, "torn-transaction") for each in TORN_TRANSACTION),
+    ],
+)
+def test_where_acknowledged_records_may_be_lost_it_is_reported_and_allowed(
+    broken: tuple[Event, ...], name: str
+) -> None:
+    check = CHECKERS[name].check()
+    rows = history_of((*history(started(0, 1, unclean=True)), *broken)).row_groups
+    judged = {result.property: result for result in run_checks(rows, [check])}
+    assert judged[name].verdict is V
+    assert judged[name].findings
+
+
+def test_fencing_does_not_depend_on_what_may_be_lost() -> None:
+    check = CHECKERS["fenced-producer"].check()
+    rows = history_of((*history(started(0, 1, unclean=True)), *FENCED_PRODUCER[0])).row_groups
+    judged = {result.property: result for result in run_checks(rows, [check])}
+    assert judged["fenced-producer"].verdict is I
+
+
+def test_an_injected_break_among_correct_transactions_is_found() -> None:
+    correct = [
+        event
+        for number in range(20)
+        for event in (
+            *sent(6 * number, 2 * number, 3 * number, number),
+            *request(6 * number + 2, COMMIT, number),
+            *committed_poll(6 * number + 4, 3 * number, {3 * number: 2 * number}, 3 * number + 1),
+        )
+    ]
+    assert verdicts(correct) == [V, V, V, V]
+    aborted = [*sent(200, 100, 80, 50), *request(202, ABORT, 50)]
+    assert verdicts(correct, aborted, committed_poll(204, 80, {80: 100}, 81)) == [I, V, V, V]
+    passed = [*sent(200, 100, 80, 50), *request(202, COMMIT, 50)]
+    assert verdicts(correct, passed, committed_poll(204, 79, {}, 81)) == [V, V, I, V]

@@ -1,0 +1,120 @@
+"""The workload `transactions` in simulation: transactions commit and abort, and producers are fenced, amid faults."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from functools import cache
+
+import pytest
+
+from nemesis.faults import plan as plans
+from nemesis.history.events import READ_COMMITTED, Event, Kind
+from nemesis.testing import simulate_plan
+from nemesis.testing.running import PlanRun
+from nemesis.workloads.transactions import TransactionsOptions
+
+PLAN = plans.decode(
+    [
+        {
+            "at_s": 8.0,
+            "fault": "kill",
+            "target": 'leader("__transaction_state", 0)',
+            "duration_s": 5.0,
+        },
+        {"at_s": 16.0, "fault": "pause-client", "target": "transactor-0", "duration_s": 6.0},
+        {"at_s": 17.0, "fault": "kill-client", "target": "transactor-1", "duration_s": 2.0},
+    ]
+)
+
+
+@cache
+def run() -> PlanRun:
+    return simulate_plan(PLAN, "transactions", seed=3, time_limit_s=34)
+
+
+def events(f: str, kind: Kind = Kind.OK) -> list[Event]:
+    return [event for event in run().simulated.events if event.f == f and event.kind == kind]
+
+
+def sent_in(transactions: set[int | None]) -> set[int | None]:
+    """The values that were sent in these transactions."""
+    return {
+        event.value for event in events("send", Kind.INVOKE) if event.transaction in transactions
+    }
+
+
+def decided(f: str) -> set[int | None]:
+    return {event.transaction for event in events(f)}
+
+
+def committed_values(process: str = "") -> set[int | None]:
+    """What polls of committed records returned."""
+    return {
+        value
+        for event in events("poll")
+        if event.isolation == READ_COMMITTED and event.process.startswith(process)
+        for value in event.values or ()
+    }
+
+
+def test_transactions_of_several_partitions_commit_and_abort() -> None:
+    partitions = defaultdict(set)
+    for event in events("send"):
+        partitions[event.transaction].add((event.topic, event.partition))
+    of_committed = Counter(len(partitions[number]) for number in decided("commit-transaction"))
+    assert of_committed.keys() >= {1, 2, 3}
+    assert len(decided("commit-transaction")) > 50
+    assert len(decided("abort-transaction")) > 10
+
+
+def test_committed_records_are_read_and_aborted_ones_are_not() -> None:
+    committed = sent_in(decided("commit-transaction"))
+    aborted = sent_in(decided("abort-transaction"))
+    assert committed <= committed_values("committed"), "the last reads return all of them"
+    assert aborted
+    assert not aborted & committed_values()
+    everything = {
+        value for event in events("poll") if event.isolation is None for value in event.values or ()
+    }
+    assert aborted & everything, "other readers are given them"
+
+
+def test_answers_name_the_aborted_transactions_and_where_records_are_stable() -> None:
+    polls = [event for event in events("poll") if event.isolation == READ_COMMITTED]
+    assert any(event.aborted for event in polls)
+    stable = [event.last_stable_offset for event in polls]
+    assert all(offset is not None and offset >= 0 for offset in stable)
+    assert any((event.last_stable_offset or 0) < (event.high_watermark or 0) for event in polls)
+
+
+def test_producers_that_share_an_id_fence_each_other_and_epochs_grow() -> None:
+    refused = [
+        event
+        for kind in (Kind.FAIL, Kind.INFO)
+        for f in ("add-partitions", "send", "commit-transaction")
+        for event in events(f, kind)
+        if event.error in ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+    ]
+    assert "transactor-0" in {event.process for event in refused}, "it was paused meanwhile"
+    epochs: dict[tuple[str | None, int | None], list[int | None]] = defaultdict(list)
+    for event in events("init-producer-id"):
+        epochs[event.transactional_id, event.producer_id].append(event.producer_epoch)
+    shared = epochs["writes-0", next(i for name, i in epochs if name == "writes-0")]
+    assert len(shared) > 5
+    assert len(shared) == len(set(shared))
+
+
+def test_each_record_is_transformed_once() -> None:
+    origins = [
+        event.derived_from
+        for event in events("send")
+        if event.derived_from is not None and event.transaction in decided("commit-transaction")
+    ]
+    assert len(origins) > 20
+    assert len(origins) == len(set(origins))
+    assert set(origins) <= committed_values("transformer")
+
+
+def test_transformers_need_a_second_topic() -> None:
+    with pytest.raises(ValueError, match="topics: expected 2 or more with transformers, got 1"):
+        TransactionsOptions(topics=1)

@@ -1,0 +1,149 @@
+"""The transactions of one transactional producer, each request an operation of the history.
+
+A transaction has a number that no other transaction of the run has, and each of its records a value that no other
+record has. Each method returns whether its request succeeded; ``producer`` says what a failure means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+from nemesis.history.events import IDEMPOTENT, Kind
+from nemesis.history.recorder import Recorder
+from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.group_offset_requests import Committed
+from nemesis.workloads.kafka.transactional_producer import TransactionalProducer
+from nemesis.workloads.operations import Operation, OperationLog
+from nemesis.workloads.partitions import TopicPartition, partition_columns
+from nemesis.workloads.record_values import RecordShape, new_record
+
+NO_OFFSET = -1
+ALL_REPLICAS = -1
+
+
+class TransactionNumbers(NamedTuple):
+    """What all producers of a run share."""
+
+    operations: OperationLog
+    transactions: count[int]
+    values: count[int]
+    """The values of records."""
+    commits: count[int]
+    """The numbers of committed offsets."""
+    shape: RecordShape
+
+
+class ProducerTransactions:
+    """See the module."""
+
+    def __init__(
+        self,
+        producer: TransactionalProducer,
+        client: KafkaClient,
+        numbers: TransactionNumbers,
+        recorder: Recorder,
+    ) -> None:
+        self.producer = producer
+        self._client = client
+        self._numbers = numbers
+        self._recorder = recorder
+        self._transaction = -1
+
+    async def initialize(self) -> bool:
+        """Become the producer of the transactional id: the former one is fenced, and its transaction aborted."""
+        with self._init_operation() as operation:
+            await self.producer.initialize()
+            self._ready(operation)
+        return operation.succeeded
+
+    async def raise_epoch(self) -> bool:
+        """Go on in the next epoch."""
+        with self._init_operation() as operation:
+            await self.producer.raise_epoch()
+            self._ready(operation)
+        return operation.succeeded
+
+    async def begin(self, tps: Sequence[TopicPartition]) -> bool:
+        """Begin a transaction and add the partitions to it."""
+        self._transaction = next(self._numbers.transactions)
+        self._recorder.record(Kind.TRANSACTION_BEGUN, **self._columns)
+        columns = {"f": "add-partitions", "count": len(tps)} | self._columns
+        with self._operation(columns) as operation:
+            await self.producer.add_partitions(tps)
+            operation.ok(node=self.producer.node)
+        return operation.succeeded
+
+    async def send(self, tp: TopicPartition, *, derived_from: int | None = None) -> bool:
+        """Send a record to a partition of the transaction."""
+        value = next(self._numbers.values)
+        batch = self.producer.next_batch(*tp)
+        columns = partition_columns(self._client, tp) | self._columns
+        columns |= {
+            "f": "send",
+            "value": value,
+            "acks": ALL_REPLICAS,
+            "delivery": IDEMPOTENT,
+            "sequence": batch.base_sequence,
+        }
+        if derived_from is not None:
+            columns["derived_from"] = derived_from
+        record = new_record(value, self._numbers.shape, b"transaction")
+        with self._operation(columns) as operation:
+            sent = await self.producer.send(*tp, [record])
+            operation.ok(offset=sent.offset, node=sent.node)
+        return operation.succeeded
+
+    async def send_offset(self, group: str, tp: TopicPartition, offset: int) -> bool:
+        """Commit an offset of a group in the transaction."""
+        number = next(self._numbers.commits)
+        columns = partition_columns(self._client, tp) | self._columns
+        columns |= {"f": "send-offset", "group": group, "offset": offset, "value": number}
+        with self._operation(columns) as operation:
+            await self.producer.commit_offsets(group, {tp: Committed(offset, -1, str(number))})
+            operation.ok()
+        return operation.succeeded
+
+    async def stable_offset(self, group: str, tp: TopicPartition) -> int | None:
+        """Return the committed offset of a partition, ``NO_OFFSET`` if none is committed; None after an error."""
+        columns = partition_columns(self._client, tp) | {"f": "fetch-stable-offset", "group": group}
+        committed: Committed | None = None
+        with self._operation(columns) as operation:
+            committed = await self.producer.stable_offset(group, tp)
+            number = int(committed.text) if committed.text.isdecimal() else NO_OFFSET
+            operation.ok(offset=committed.offset, value=number)
+        return None if committed is None else committed.offset
+
+    async def end(self, *, is_commit: bool) -> bool:
+        """Commit or abort the transaction."""
+        f = "commit-transaction" if is_commit else "abort-transaction"
+        with self._operation({"f": f} | self._columns) as operation:
+            await self.producer.end(is_commit=is_commit)
+            operation.ok(node=self.producer.node)
+        return operation.succeeded
+
+    def _init_operation(self) -> Operation:
+        transactional_id = self.producer.identity.transactional_id
+        return self._operation({"f": "init-producer-id", "transactional_id": transactional_id})
+
+    def _ready(self, operation: Operation) -> None:
+        identity = self.producer.identity
+        operation.ok(
+            producer_id=identity.producer_id,
+            producer_epoch=identity.epoch,
+            node=self.producer.node,
+        )
+
+    def _operation(self, columns: dict[str, Any]) -> Operation:
+        return self._numbers.operations.operation(self._recorder, columns)
+
+    @property
+    def _columns(self) -> dict[str, Any]:
+        identity = self.producer.identity
+        return {
+            "transactional_id": identity.transactional_id,
+            "transaction": self._transaction,
+            "producer_id": identity.producer_id,
+            "producer_epoch": identity.epoch,
+        }

@@ -1,0 +1,186 @@
+"""transactions: producers write to several partitions in transactions, while coordinators and leaders fail and move.
+
+* A transactor writes some records to some partitions in one transaction, and commits or aborts it. Several of them
+  share a transactional id: each that begins fences the former one (``transactors``).
+* A transformer reads committed records of one partition of the first topic, and writes a record for each to another
+  topic, in one transaction with its position. Several processes share a transactional id, too (``transformers``).
+* Producers and consumers of ``produce-consume`` act beside them; with ``committed_consumers`` some of the consumers
+  read committed records only.
+
+At the end a last producer of each transactional id aborts what is open, so that all transactions are decided. Then all
+partitions are read to their end: all records, and committed records by the process ``committed``.
+
+Operations and events: ``nemesis.history.vocabulary.transactions``. Properties: ``nemesis.checkers.transactions``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Coroutine, Iterator, Mapping
+from functools import partial
+from itertools import count
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta
+
+from nemesis.workloads.base import WorkloadContext
+from nemesis.workloads.committed_reads import read_committed
+from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.transactional_producer import TransactionalProducer
+from nemesis.workloads.partitions import TopicPartition
+from nemesis.workloads.processes import Program
+from nemesis.workloads.produce_consume import ProduceConsume
+from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
+from nemesis.workloads.producer_transactions import ProducerTransactions, TransactionNumbers
+from nemesis.workloads.transactors import Transactor, TransactorSettings
+from nemesis.workloads.transformers import Transformer, TransformerSettings
+
+_Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
+_SOURCE = "orders-0"
+"""The topic that transformers read; they write to the others."""
+
+
+class TransactionsOptions(
+    ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What a scenario may set, beside the load's options."""
+
+    transactional_ids: Annotated[int, Meta(ge=1, le=100)] = 3
+    """Transactional ids of the transactors."""
+    transactors: Annotated[int, Meta(ge=1, le=100)] = 4
+    """Processes that write transactions; those beyond the number of ids share an id with another process."""
+    transform_partitions: Annotated[int, Meta(ge=0, le=100)] = 1
+    """Transformers read this many partitions of the first topic, and write to the others; 0: no transformers."""
+    transformers: Annotated[int, Meta(ge=1, le=100)] = 2
+    """Processes that transform; those beyond the number of partitions share one, and its id, with another process."""
+    transaction_interval_ms: _Milliseconds = 200
+    """A transactor or a transformer begins at most one transaction in this many milliseconds."""
+    transaction_timeout_ms: _Milliseconds = 5_000
+    """A coordinator aborts a transaction after this long; at most ``transaction.max.timeout.ms`` of the brokers."""
+    transaction_partitions: Annotated[int, Meta(ge=1, le=100)] = 3
+    """The most partitions to which a transactor writes in one transaction."""
+    transaction_records: Annotated[int, Meta(ge=1, le=100)] = 3
+    """The most records that it writes to one of them."""
+    renews_in_doubt: bool = True
+    """``true``: a transactor takes a new epoch after a request in doubt; ``false``: it goes on, as Kafka's producer."""
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself; msgspec makes a ``ValidationError`` of the error."""
+        super().__post_init__()
+        if self.transform_partitions and self.topics < 2:
+            raise ValueError(f"topics: expected 2 or more with transformers, got {self.topics}")
+
+
+class Transactions(ProduceConsume):
+    """The workload ``transactions``; see the module."""
+
+    name: ClassVar = "transactions"
+    options_type: ClassVar = TransactionsOptions
+    _options: TransactionsOptions
+
+    def __init__(self, context: WorkloadContext, options: Mapping[str, Any]) -> None:
+        super().__init__(context, options)
+        chosen = self._options
+        self._numbers = TransactionNumbers(
+            self._log, count(), self._values, count(), chosen.record_shape
+        )
+        self._transactor_settings = TransactorSettings(
+            interval_ms=chosen.transaction_interval_ms,
+            most_partitions=chosen.transaction_partitions,
+            most_records=chosen.transaction_records,
+            renews_in_doubt=chosen.renews_in_doubt,
+            partitions=self._partitions,
+            permits=self._context.permits,
+        )
+        self._transformer_settings = TransformerSettings(
+            interval_ms=chosen.transaction_interval_ms,
+            reads=self._reads,
+            shape=chosen.record_shape,
+            outputs=self._outputs,
+            permits=self._context.permits,
+        )
+        self._polls: defaultdict[str, count[int]] = defaultdict(lambda: count(1))
+        """By process the numbers of the processes to which its polls belong."""
+
+    def _programs(self) -> Iterator[tuple[str, Program]]:
+        yield from super()._programs()
+        options = self._options
+        for index in range(options.transactors):
+            name = f"transactor-{index}"
+            yield name, partial(self._run_transactor, name, index % options.transactional_ids)
+        for index in range(options.transformers if options.transform_partitions else 0):
+            name = f"transformer-{index}"
+            yield name, partial(self._run_transformer, name, index % options.transform_partitions)
+
+    async def final_reads(self, timeout_s: float) -> None:
+        """Let every transaction be decided, then read all partitions to their end."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        await self._learn_partitions(deadline)
+        ids = [*self._transactor_ids, *self._transformer_ids]
+        await asyncio.gather(*(self._decide(i, name, deadline) for i, name in enumerate(ids)))
+        known = self._partitions.known
+        await asyncio.gather(
+            self._final_reads.read_all(known, deadline),
+            read_committed(self._context, self._clients, self._reads, known, deadline),
+        )
+
+    @property
+    def _transactor_ids(self) -> list[str]:
+        return [f"writes-{index}" for index in range(self._options.transactional_ids)]
+
+    @property
+    def _transformer_ids(self) -> list[str]:
+        return [f"transforms-{index}" for index in range(self._options.transform_partitions)]
+
+    def _outputs(self) -> list[TopicPartition]:
+        return [tp for tp in self._partitions.known if tp[0] != _SOURCE]
+
+    def _run_transactor(self, name: str, index: int) -> Coroutine[Any, Any, None]:
+        return Transactor(
+            name,
+            self._transactor_settings,
+            new_client=partial(self._clients.client, name),
+            new_producer=partial(self._producer, name, self._transactor_ids[index]),
+            rng=self._clients.rng(),
+        ).run()
+
+    def _run_transformer(self, name: str, partition: int) -> Coroutine[Any, Any, None]:
+        polls = self._polls[name]
+        return Transformer(
+            name,
+            (_SOURCE, partition),
+            self._transformer_settings,
+            new_client=partial(self._clients.client, name),
+            new_producer=partial(self._producer, name, self._transformer_ids[partition]),
+            new_recorder=lambda: self._context.recorder(f"{name}.{next(polls)}"),
+            rng=self._clients.rng(),
+        ).run()
+
+    def _producer(
+        self, process: str, transactional_id: str, client: KafkaClient
+    ) -> ProducerTransactions:
+        options = self._options
+        producer = TransactionalProducer(
+            client,
+            transactional_id,
+            request_timeout_s=self._clients.timeout_s,
+            delivery_timeout_s=options.delivery_timeout_ms / 1000,
+            transaction_timeout_ms=options.transaction_timeout_ms,
+        )
+        recorder = self._context.recorder(process)
+        return ProducerTransactions(producer, client, self._numbers, recorder)
+
+    async def _decide(self, index: int, transactional_id: str, deadline: float) -> None:
+        """Become the last producer of an id, so that an open transaction is aborted; give up at the deadline."""
+        process = f"final-transaction-{index}"
+        client = self._clients.client(process)
+        transactions = self._producer(process, transactional_id, client)
+        try:
+            async with asyncio.timeout_at(deadline):
+                while not await transactions.initialize():
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            pass  # the final reads end at the last stable offset then
+        finally:
+            client.close()
