@@ -14,7 +14,9 @@ Findings are data that checkers made; this package only renders them, and draws 
 * ``values``      how times, sessions and zxids are written
 * ``series``    history to series: faults, phases, controllers, partitions (``clients``: operations)
 * ``liveness``   how long what was missing: strokes over time, and a table for each kind of fault
+* ``run_axis``        lanes of bars on the time axis, for the two below
 * ``consumer_groups``  generations, rebalances and owners of partitions, in runs with groups
+* ``transactions``    transactions of each producer, and what held the last stable offset
 * ``containers``  which node was which container, of a run in containers
 * ``marks``       faults, phases and findings, drawn behind every chart
 * ``sampling``  fewer points that draw the same line

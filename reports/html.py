@@ -34,6 +34,7 @@ from nemesis.reports.states import states
 from nemesis.reports.stories import judged_properties, removed_by_shrinking, with_issues
 from nemesis.reports.strip import strip
 from nemesis.reports.terms import controller_terms
+from nemesis.reports.transactions import transactions_panel
 from nemesis.reports.values import Values
 
 
@@ -101,6 +102,7 @@ def render(
         ),
         missing=missing,
         consumer_groups=groups_panel(info, history, run),
+        transactions=transactions_panel(history, run),
         epochs_left_out=epochs_left_out,
         points_per_line=most,
         first_partition=_first_partition(run, numbered),

@@ -16,7 +16,8 @@ from nemesis.history.ingest import ingest
 from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory
 from nemesis.reports import series, write
-from nemesis.reports.consumer_groups import SHORTEST, GroupsPanel, _assignors, groups_panel
+from nemesis.reports.consumer_groups import GroupsPanel, _assignors, groups_panel
+from nemesis.reports.run_axis import SHORTEST
 from tests.reports import story
 from tests.reports.pages import Page
 
