@@ -33,9 +33,13 @@ from nemesis.checkers.linearizable import (
     Counter,
     FifoQueue,
     LinearizableCasRegister,
+    LinearizableKeyValue,
+    LinearizableMultiRegister,
     LinearizableMutex,
     LinearizableRegister,
     LinearizableSet,
+    MonotonicKeys,
+    PredicateInserts,
     Sequential,
     SetFull,
     TotalQueue,
@@ -53,12 +57,16 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
         "queue": (TotalQueue,),
         "fifo-queue": (FifoQueue,),
         "counter": (Counter,),
+        "multi-register": (LinearizableMultiRegister,),
+        "key-value": (LinearizableKeyValue,),
         "unique-ids": (UniqueIds,),
         "bank": (Bank,),
         "list-append": (ListAppend,),
         "rw-register": (RwRegister,),
         "causal-reverse": (CausalReverse,),
         "sequential": (Sequential,),
+        "monotonic-keys": (MonotonicKeys,),
+        "predicate-inserts": (PredicateInserts,),
         "long-fork": (LongFork,),
         "kafka": (OffsetLog, LogTransactions),
     }
@@ -84,10 +92,12 @@ KEYED: Final = frozenset(
     if any(issubclass(check, RwRegister) for check in checks)
 )
 """Workloads of which options about keys say what orders of versions are possible."""
+INITIALIZED: Final = (RwRegister, LinearizableRegister, LinearizableMultiRegister, Counter)
+"""Checks of objects that have an initial value."""
 HAS_INITIAL: Final = frozenset(
     workload
     for workload, checks in FOREIGN.items()
-    if any(issubclass(check, RwRegister | LinearizableRegister | Counter) for check in checks)
+    if any(issubclass(check, INITIALIZED) for check in checks)
 )
 """Workloads of objects that have an initial value, which a user may state."""
 
@@ -170,7 +180,7 @@ def _made(
         return check(model, initial, has_real_time=has_real_time, key_options=key_options)
     if issubclass(check, Transactional | LogTransactions):
         return check(model)
-    if issubclass(check, LinearizableRegister):
+    if issubclass(check, LinearizableRegister | LinearizableMultiRegister):
         return check(initial=initial)
     if issubclass(check, Counter):
         return check(0 if initial is None else initial)

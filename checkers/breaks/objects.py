@@ -1,4 +1,4 @@
-"""The smallest histories that break the properties of objects: registers, mutexes, sets, queues."""
+"""The smallest histories that break the properties of objects: registers, mutexes, texts, sets, queues."""
 
 from __future__ import annotations
 
@@ -24,6 +24,30 @@ LINEARIZABLE_CAS_REGISTER: Final = (
     _history(Call("write", 1, 2, value=5), Call("cas", 3, 4, values=(6, 7))),
 )
 LINEARIZABLE_MUTEX: Final = (_history(Call("acquire", 1, 2), Call("acquire", 5, 6)),)
+
+_A, _B = (ord(letter) for letter in "ab")
+LINEARIZABLE_KEY_VALUE: Final = (
+    _history(Call("append", 1, 2, values=(_A,)), Call("get", 3, 4, values=())),
+    _history(
+        Call("put", 1, 2, values=(_A,), key=7),
+        Call("append", 3, 4, values=(_B,), key=7),
+        Call("get", 5, 6, values=(_B, _A), key=7),
+    ),
+)
+
+_R, _W = range(2)
+_ONES: Final = (_W, 5, 1, 1, _W, 6, 1, 1)
+LINEARIZABLE_MULTI_REGISTER: Final = (
+    _history(
+        Call("txn", 1, 2, micro_operations=(_W, 5, 1, 0, _W, 6, 1, 0)),
+        Call("txn", 3, 4, micro_operations=_ONES),
+        Call("txn", 5, 6, micro_operations=(_R, 5, 1, 1, _R, 6, 1, 0)),
+    ),
+    _history(
+        Call("txn", 1, 2, micro_operations=_ONES),
+        Call("txn", 3, 4, micro_operations=(_R, 5, 1, 7)),
+    ),
+)
 
 _ADD: Final = Call("add", 1, 2, value=5)
 SET_LOST: Final = (

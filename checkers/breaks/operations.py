@@ -23,6 +23,7 @@ class Call:
     value: int | None = None
     values: tuple[int, ...] | None = None
     key: int | None = None
+    micro_operations: tuple[int, ...] | None = None
 
     @property
     def is_over(self) -> bool:
@@ -34,10 +35,13 @@ def events(*calls: Call) -> list[Event]:
     collected = []
     for number, call in enumerate(calls):
         common: dict[str, Any] = {"process": f"client-{number}", "op": number, "f": call.f}
-        is_look = call.f in ("read", "dequeue", "drain", "generate")
+        is_look = call.f in ("read", "dequeue", "drain", "generate", "get", "inc")
         stated: dict[str, Any] = {
             "value": call.value,
             "values": None if call.values is None else list(call.values),
+            "micro_operations": None
+            if call.micro_operations is None
+            else list(call.micro_operations),
         }
         said = {} if is_look else stated
         collected.append(Event(time=call.start, kind="invoke", key=call.key, **common, **said))

@@ -1,4 +1,4 @@
-"""The smallest histories that break the properties of counters, generators of ids, banks, and values in sequence."""
+"""The smallest histories that break the properties of counters, ids, banks, and values in sequence."""
 
 from __future__ import annotations
 
@@ -49,3 +49,18 @@ CAUSAL_REVERSE: Final = (
 )
 _ABSENT: Final = -1
 SEQUENTIAL: Final = (_history(Call("read", 1, 2, values=(8, _ABSENT), key=3)),)
+
+MONOTONIC_KEYS: Final = (
+    _history(Call("read", 1, 2, values=(0, 1, 1, 2)), Call("read", 3, 4, values=(0, 2, 1, 1))),
+    _history(
+        Call("read", 1, 2, values=(0, 1, 1, 2)),
+        Call("inc", 3, 4, values=(1, 1, 2, 2)),
+        Call("inc", 3, 4, values=(2, 1, 0, 2)),
+    ),
+)
+PREDICATE_INSERTS: Final = (
+    _history(
+        Call("insert", 1, 2, values=(3, _ABSENT), key=1),
+        Call("insert", 1, 2, values=(_ABSENT, 4), key=1),
+    ),
+)

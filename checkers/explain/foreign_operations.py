@@ -16,8 +16,14 @@ from nemesis.history.events import Event, Kind
 SHOWN: Final = 8
 """How many are shown: of more micro-operations the first, of more elements the last."""
 _READ: Final = 0
-_ANSWERED: Final = frozenset({"read", "dequeue", "drain", "generate"})
+_TEXTS: Final = frozenset({"put", "append", "get"})
+"""Functions of texts, whose ``values`` are characters."""
+_SHOWN_CHARACTERS: Final = 40
+_ANSWERED: Final = frozenset({"read", "dequeue", "drain", "generate", "get", "inc"})
 FUNCTIONS: Final = _ANSWERED | {
+    "put",
+    "append",
+    "insert",
     "write",
     "cas",
     "acquire",
@@ -54,7 +60,9 @@ def _ok(event: Event) -> str:
     if event.f not in _ANSWERED:
         return f"{client(event)} received the answer that {_operation(event)} had succeeded"
     answer = "nil" if event.value is None else str(event.value)
-    if event.values is not None:
+    if event.f in _TEXTS:
+        answer = _text(event.values or [])
+    elif event.values is not None:
         answer = _elements(event.values)
     return f"{client(event)} received {answer} from {_operation(event)}"
 
@@ -78,6 +86,8 @@ def _operation(event: Event) -> str:
     elif event.f == "transfer" and event.values is not None:
         source, destination, amount = event.values
         argument = f" {amount} from {source} to {destination}"
+    elif event.f in _TEXTS - _ANSWERED and event.values is not None:
+        argument = f" {_text(event.values)}"
     elif event.f not in _ANSWERED and event.value is not None:
         argument = f" {event.value}"
     return f"{event.f}{argument} of {'the object' if event.key is None else f'key {event.key}'}"
@@ -104,6 +114,12 @@ def _elements(elements: list[int]) -> str:
         return "nothing"
     omitted = "…, " if len(elements) > SHOWN else ""
     return f"{omitted}{', '.join(map(str, elements[-SHOWN:]))}"
+
+
+def _text(characters: list[int]) -> str:
+    """A text in quotes; of a long one its end."""
+    omitted = "…" if len(characters) > _SHOWN_CHARACTERS else ""
+    return f'"{omitted}{"".join(map(chr, characters[-_SHOWN_CHARACTERS:]))}"'
 
 
 _CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(

@@ -1,14 +1,18 @@
 """Objects on anybody's history: registers, mutexes, sets, queues, counters, generators of ids, banks.
 
 * ``registers``, ``mutex``, ``sets``, ``queues``   the checks, with the prose of their properties (start here)
+* ``key_values``                                   texts that are put, appended to and read
+* ``multi_registers``                              transactions over several registers
 * ``counters``, ``unique_ids``, ``banks``          checks of sums and of ids
 * ``causal_reverse``                                 inserted values that are read without older ones
+* ``monotonic_keys``, ``predicate_inserts``         keys that never fall; inserts that exclude each other
 * ``subkeys``                                        keys that a client inserts one after the other
 * ``object_check``, ``object_operations``, ``elements``   events → columns of operations; elements of lists
 * ``joining``                                      rows of an operation, joined into one
 * ``pairing``                                      which completion belongs to which invocation, compiled
 * ``register_zones``, ``zone_walk``, ``zone_findings``   registers whose values are written once, in the time of a sort
 * ``search``                                       all else, with ``nemesis.checkers.possible``; may give up
+* ``depth_search``                                 the same for states that are not single numbers
 * ``set_states``, ``queue_states``                 what became of each element
 * ``set_order``, ``queue_order``                   whether one order of all operations explains that
 * ``element_findings``, ``phrases``                   findings about elements; findings in words
@@ -19,7 +23,11 @@ Which of them judges a history is said by its workload (``nemesis.checkers.forei
 from nemesis.checkers.linearizable.banks import Bank
 from nemesis.checkers.linearizable.causal_reverse import CausalReverse
 from nemesis.checkers.linearizable.counters import Counter
+from nemesis.checkers.linearizable.key_values import LinearizableKeyValue
+from nemesis.checkers.linearizable.monotonic_keys import MonotonicKeys
+from nemesis.checkers.linearizable.multi_registers import LinearizableMultiRegister
 from nemesis.checkers.linearizable.mutex import LinearizableMutex
+from nemesis.checkers.linearizable.predicate_inserts import PredicateInserts
 from nemesis.checkers.linearizable.queues import FifoQueue, TotalQueue
 from nemesis.checkers.linearizable.registers import LinearizableCasRegister, LinearizableRegister
 from nemesis.checkers.linearizable.sets import LinearizableSet, SetFull
@@ -32,9 +40,13 @@ __all__ = [
     "Counter",
     "FifoQueue",
     "LinearizableCasRegister",
+    "LinearizableKeyValue",
+    "LinearizableMultiRegister",
     "LinearizableMutex",
     "LinearizableRegister",
     "LinearizableSet",
+    "MonotonicKeys",
+    "PredicateInserts",
     "Sequential",
     "SetFull",
     "TotalQueue",

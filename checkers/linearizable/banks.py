@@ -58,7 +58,7 @@ class Snapshot:
 
 class Bank(ObjectCheck):
     fs = FS
-    lists = FS[READ]
+    lists = (FS[READ],)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:

@@ -51,7 +51,7 @@ WRITE, READ = range(len(FS))
 
 class CausalReverse(ObjectCheck):
     fs = FS
-    lists = FS[READ]
+    lists = (FS[READ],)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:

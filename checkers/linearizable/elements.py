@@ -38,12 +38,12 @@ class Listed:
     value: Numbers
 
 
-def listed(segment: Segment, f: str | None) -> Listed:
-    """The elements in the lists of the operations of this name."""
-    indices = np.flatnonzero(segment.is_word("f", () if f is None else (f,)))
-    if not len(indices) or COLUMN not in segment.columns.names:
+def listed(segment: Segment, fs: Sequence[str], column: str = COLUMN) -> Listed:
+    """The elements in the lists of the operations of these names."""
+    indices = np.flatnonzero(segment.is_word("f", tuple(fs)))
+    if not len(indices) or column not in segment.columns.names:
         return Listed(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    lists = segment.take(indices).columns.arrow(COLUMN)
+    lists = segment.take(indices).columns.arrow(column)
     chunk = pa.concat_arrays(lists.chunks) if lists.num_chunks != 1 else lists.chunk(0)
     lengths = pc.fill_null(pc.list_value_length(chunk), 0).to_numpy(zero_copy_only=False)
     values = pc.fill_null(chunk.flatten(), UNSET).to_numpy(zero_copy_only=False)

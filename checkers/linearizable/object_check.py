@@ -6,6 +6,7 @@ Of each row group the operations are kept, and the elements of the lists that on
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,11 +40,13 @@ class ObjectCheck(GlobalCheck[Part]):
     columns = (*COLUMNS, COLUMN)
     fs: ClassVar[tuple[str, ...]]
     """The names of the operations; ``Operations.f`` counts in them."""
-    lists: ClassVar[str | None] = None
-    """The one whose events state lists, if any does."""
+    lists: ClassVar[Sequence[str]] = ()
+    """Those whose events state lists."""
+    list_column: ClassVar[str] = COLUMN
+    """The column of the lists."""
 
     def part(self, segment: Segment) -> Part:
-        return Part(pairs(segment, self.fs), listed(segment, self.lists))
+        return Part(pairs(segment, self.fs), listed(segment, self.lists, self.list_column))
 
     def judge(self, parts: list[Part]) -> Results:
         lists = [part.listed for part in parts]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding, Verdict
@@ -50,13 +50,15 @@ def unpairable(name: str, row: int) -> Finding:
 def misfit(
     name: str,
     operations: Operations,
-    effects: list[Effect],
+    effects: Sequence[Any],
     search_result: Misfit,
     state_name: Callable[[State], str],
+    name_of: Callable[[Any], str] | None = None,
 ) -> Finding:
-    """An operation that fits into no order with those before it."""
+    """An operation that fits into no order with those before it. ``name_of`` names effects, which are of any kind."""
+    name_of = name_of or effect_name
     key = key_name(int(operations.key[search_result.position]))
-    operation_name = effect_name(effects[search_result.position])
+    operation_name = name_of(effects[search_result.position])
     names = [state_name(state) for state in search_result.states[:MAX_LISTED]]
     states = " or ".join([*names, "more"] if len(search_result.states) > MAX_LISTED else names)
     sentence = (
@@ -69,12 +71,12 @@ def misfit(
     ordered = ", and can be put into an order" if search_result.placed else ""
     steps = [f"{before} ended before it{ordered}."]
     if search_result.last_placed is not None:
-        last = effect_name(effects[search_result.last_placed])
+        last = name_of(effects[search_result.last_placed])
         steps.append(
             f"The last of them to change it was {last} ({when(operations, search_result.last_placed)})."
         )
     steps += [
-        f"{effect_name(effects[position])} ({when(operations, position)}) may have happened or not."
+        f"{name_of(effects[position])} ({when(operations, position)}) may have happened or not."
         for position in search_result.open[:MAX_LISTED]
     ]
     if len(search_result.open) > MAX_LISTED:

@@ -58,7 +58,7 @@ _WHY: Final = WhyUnexpected(
 
 class TotalQueue(ObjectCheck):
     fs = FS
-    lists = FS[DRAIN]
+    lists = (FS[DRAIN],)
     duplicate: ClassVar[Verdict] = Verdict.VALID
 
     @classmethod

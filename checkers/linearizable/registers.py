@@ -56,7 +56,7 @@ MAX_SEARCHED: Final = 2_000_000
 
 class LinearizableRegister(ObjectCheck):
     fs = FS
-    lists = FS[CAS]
+    lists = (FS[CAS],)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:

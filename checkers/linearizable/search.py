@@ -13,18 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from nemesis.checkers.framework.segment import Mask
 from nemesis.checkers.linearizable.object_operations import FAIL, INFO, NEVER, OK, Operations
-from nemesis.checkers.possible import Possible, TooManyConfigurations
+from nemesis.checkers.possible import FREE, Possible, TooManyConfigurations
 
 LIMIT: Final = 200_000
 """Configurations that are tried beyond ``possible.FREE`` for each operation, before the search gives up."""
 
-State = int
+State = Any
+"""Of an object: a number here, any hashable value in ``depth_search``."""
+
+
+__all__ = ["FREE", "LIMIT", "Effect", "GaveUp", "Misfit", "search", "starts_and_ends"]
 
 
 class Effect(NamedTuple):
@@ -38,7 +42,7 @@ class Effect(NamedTuple):
 
     @property
     def looks(self) -> bool:
-        return self.needs == self.gives
+        return bool(self.needs == self.gives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def search(
     is_in_doubt = (operations.outcome != OK).tolist()
     under_way: dict[int, None] = {}
     placed, last_placed = 0, None
-    for position, is_end in _starts_and_ends(operations, np.array(looks, dtype=np.bool_)):
+    for position, is_end in starts_and_ends(operations, np.array(looks, dtype=np.bool_)):
         if not is_end:
             under_way[position] = None
             possible.invoked(
@@ -119,8 +123,8 @@ def _states(possible: Possible[State, Effect]) -> tuple[State, ...]:
         return ()
 
 
-def _starts_and_ends(operations: Operations, looks: Mask) -> list[tuple[int, bool]]:
-    """(operation, whether it ends) by time; at equal times what begins is first, so that the two overlap."""
+def starts_and_ends(operations: Operations, looks: Mask) -> list[tuple[int, bool]]:
+    """Return (operation, whether it ends) by time; at equal times what begins is first, so that the two overlap."""
     counts = (operations.outcome != FAIL) & ~(looks & (operations.outcome == INFO))
     begun = np.flatnonzero(counts)
     ended = np.flatnonzero(counts & (operations.finish != NEVER))

@@ -58,7 +58,7 @@ _WHY: Final = WhyUnexpected(
 
 class SetFull(ObjectCheck):
     fs = FS
-    lists = FS[READ]
+    lists = (FS[READ],)
     stale: ClassVar[Verdict] = Verdict.VALID
 
     @classmethod

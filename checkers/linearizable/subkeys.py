@@ -35,7 +35,7 @@ NIL: Final = -1
 
 class Sequential(ObjectCheck):
     fs = FS
-    lists = FS[READ]
+    lists = (FS[READ],)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:

@@ -3,11 +3,13 @@
 * ``importing``     a file becomes the raw events of a run (start here); ``exporting`` is the way back
 * ``edn``           the notation, read and written
 * ``lines``         a file to operations, whatever is damaged
+* ``sessions``      sessions of transactions without times, as dbcop, PolySI and Cobra have them
 * ``text_operations`` an operation per line, as Jepsen's ``history.txt`` and its log have it
 * ``operations``    what a line says
 * ``operation_order`` the order of operations, and times that keep it
 * ``pairs``         which completion belongs to which invocation
-* ``vocabulary``    operations to events and back: ``objects``, ``subkeys``, ``totals``, ``transactions``, ``logs``
+* ``vocabulary``    operations to events and back: ``objects``, ``subkeys``, ``key_values``,
+  ``key_maps``, ``totals``, ``transactions``, ``logs``
 * ``names``         numbers for keys and values that are none
 * ``origins``     the line and the index of each event
 * ``problems``      what is wrong with a file, by line

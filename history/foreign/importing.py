@@ -24,6 +24,8 @@ from msgspec import structs
 
 from nemesis.history.errors import ForeignHistoryError, MissingHistoryError
 from nemesis.history.events import Event, Kind
+from nemesis.history.foreign.key_maps import MonotonicKeys, PredicateInserts
+from nemesis.history.foreign.key_values import KeyValues
 from nemesis.history.foreign.lines import GZIP, Unreadable, read_lines
 from nemesis.history.foreign.logs import Logs
 from nemesis.history.foreign.names import Names
@@ -33,9 +35,16 @@ from nemesis.history.foreign.operations import NO_PROCESS, Operation
 from nemesis.history.foreign.origins import Origins
 from nemesis.history.foreign.pairs import Pair, pairs, supposed, without_repeats
 from nemesis.history.foreign.problems import Damage, Problems
+from nemesis.history.foreign.sessions import (
+    NOTE,
+    NUMBERED,
+    is_directory_of_logs,
+    log_files,
+    read_sessions,
+)
 from nemesis.history.foreign.subkeys import Subkeys
 from nemesis.history.foreign.totals import Bank, Counter, UniqueIds
-from nemesis.history.foreign.transactions import ListAppend, RwRegister
+from nemesis.history.foreign.transactions import ListAppend, MultiRegister, RwRegister
 from nemesis.history.foreign.vocabulary import Part, Vocabulary, aside
 
 WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
@@ -48,12 +57,16 @@ WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
         "queue": Queue,
         "fifo-queue": Queue,
         "counter": Counter,
+        "multi-register": MultiRegister,
+        "key-value": KeyValues,
         "unique-ids": UniqueIds,
         "bank": Bank,
         "list-append": ListAppend,
         "rw-register": RwRegister,
         "causal-reverse": Inserts,
         "sequential": Subkeys,
+        "monotonic-keys": MonotonicKeys,
+        "predicate-inserts": PredicateInserts,
         "long-fork": RwRegister,
         "kafka": Logs,
     }
@@ -73,6 +86,10 @@ CHANGES: Final = frozenset(
         "send",
         "txn",
         "transfer",
+        "put",
+        "inc",
+        "insert",
+        "append",
     }
 )
 """Functions that change an object of some workload: without these operations a history lacks some."""
@@ -80,7 +97,15 @@ PROBE_BYTES: Final = 64 * 1024
 JEPSEN: Final = b"JEPSEN"
 """How a file of ``jepsen.store.format`` begins."""
 HASHED_BYTES: Final = 1024 * 1024
-IGNORE_TIME: Final = TRANSACTIONS | {"queue", "unique-ids", "bank", "long-fork", "sequential"}
+IGNORE_TIME: Final = TRANSACTIONS | {
+    "queue",
+    "unique-ids",
+    "bank",
+    "long-fork",
+    "sequential",
+    "monotonic-keys",
+    "predicate-inserts",
+}
 NO_REAL_TIME: Final = (
     "the history has completions only, or no processes: it is judged without real time"
 )
@@ -127,6 +152,8 @@ class ForeignFile:
 
 def read_file(path: Path) -> ForeignFile:
     """Return what a file says; raises HistoryError when it is no history at all."""
+    if (by_session := _read_sessions(path)) is not None:
+        return by_session
     _require_text(path)
     problems = Problems()
     operations: list[Operation] = []
@@ -159,6 +186,25 @@ def read_file(path: Path) -> ForeignFile:
     indexes = [operation.index for operation in placed]
     is_complete = indexes == list(range(len(placed)))
     return ForeignFile(placed, problems, is_complete, has_real_time, is_timed)
+
+
+def _read_sessions(path: Path) -> ForeignFile | None:
+    """Return a history of sessions without times; None for a file of another form. Raises HistoryError."""
+    if not (path.is_file() or is_directory_of_logs(path)):
+        return None
+    try:
+        history = read_sessions(path)
+    except (OSError, zlib.error) as error:
+        raise MissingHistoryError(f"{path} cannot be read: {error}") from None
+    if history is None:
+        return None
+    problems = Problems()
+    problems.remarks += [NOTE] if history.has_lines else [NOTE, NUMBERED]
+    operations = sorted(history.operations(), key=lambda operation: operation.line)
+    if not operations:
+        raise ForeignHistoryError(f"{path} has no operations: it is empty")
+    give_times(operations)
+    return ForeignFile(operations, problems, is_complete=True, has_real_time=False, is_timed=False)
 
 
 def _with_processes(operations: list[Operation], problems: Problems) -> list[Operation]:
@@ -310,7 +356,18 @@ def write_events(file: ForeignFile, workload: str, directory: Path, raw: Path) -
     )
 
 
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, or of the logs of a directory; raises OSError."""
+    files = log_files(path) if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)
+
+
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file as hexadecimal digits; raises OSError."""
+    """Return the SHA-256 of a file as hexadecimal digits, of a directory that of its logs; raises OSError."""
+    if path.is_dir():
+        digest = hashlib.sha256()
+        for log in log_files(path):
+            digest.update(log.read_bytes())
+        return digest.hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

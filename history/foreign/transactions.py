@@ -7,11 +7,12 @@ count and elements; a read is of count −1 where nobody was told what it return
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from nemesis.history.foreign.edn import Keyword, is_vector
 from nemesis.history.foreign.names import Names
-from nemesis.history.foreign.operations import OK, Operation
+from nemesis.history.foreign.operations import INVOKE, OK, Operation
 from nemesis.history.foreign.vocabulary import Columns, Plain, WrongValue, numbers
 
 READ: Final = 0
@@ -116,3 +117,28 @@ class RwRegister(Transactions):
 
     def read(self, elements: Sequence[Any]) -> Any:
         return elements[0] if elements else None
+
+
+class MultiRegister(RwRegister):
+    """Transactions as Knossos' ``multi-register`` has them: ``:read`` and ``:write``; a read of nil says nothing."""
+
+    def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
+        if not is_vector(value):
+            raise WrongValue("no vector of micro-operations")
+        flat: list[int] = []
+        for micro in value:
+            name, key, content = _entries(micro)
+            function = SHORT.get(name, name)
+            is_unknown = function == "r" and content is None
+            said = ((function, key, content),)
+            part = super().columns(f, INVOKE if is_unknown else type_, said, names)
+            flat += part["micro_operations"]
+        return {"micro_operations": flat}
+
+    def _is_micro(self, micro: Any) -> bool:
+        is_named = is_vector(micro) and len(micro) > 0 and micro[0] in SHORT
+        return super()._is_micro((SHORT[micro[0]], *micro[1:]) if is_named else micro)
+
+
+SHORT: Final = MappingProxyType({"read": "r", "write": "w"})
+"""Elle's names of Knossos' micro-operations."""

@@ -15,7 +15,9 @@ REGISTERS = ("register", "cas-register")
 SETS = ("set", "linearizable-set")
 QUEUES = ("queue", "fifo-queue")
 INSERTS = ("causal-reverse", "sequential")
-TRANSACTIONS = ("list-append", "rw-register", "long-fork")
+TRANSACTIONS = ("list-append", "rw-register", "multi-register", "long-fork")
+TEXTS = ("key-value",)
+KEY_MAPS = ("monotonic-keys",)
 
 
 class ObjectView(OperationView, frozen=True, kw_only=True):
@@ -46,9 +48,27 @@ class CompareAndSet(ObjectView, frozen=True, kw_only=True):
     """The old and the new value."""
 
 
+@invokes("put", "append", workloads=TEXTS)
+@answers("put", "append", workloads=TEXTS)
+class PutText(ObjectView, frozen=True, kw_only=True):
+    """A client replaces the text of a key, or adds to it."""
+
+    values: list[int] | None = None
+    """The characters, as code points."""
+
+
+@answers("get", workloads=TEXTS)
+class GetTextOk(ObjectView, frozen=True, kw_only=True):
+    """The client has read the text of a key."""
+
+    values: list[int] | None = None
+    """The characters, as code points."""
+
+
 @invokes("acquire", "release", workloads=("mutex",))
 @answers("acquire", "release", workloads=("mutex",))
 @invokes("read", workloads=(*REGISTERS, *SETS, "counter", "bank", *INSERTS))
+@invokes("get", workloads=TEXTS)
 @invokes("generate", workloads=("unique-ids",))
 @invokes("dequeue", "drain", workloads=QUEUES)
 class Take(ObjectView, frozen=True, kw_only=True):
@@ -89,6 +109,28 @@ class Transfer(ObjectView, frozen=True, kw_only=True):
 
     values: list[int] | None = None
     """The two accounts and the amount."""
+
+
+@invokes("read", "inc", workloads=KEY_MAPS)
+class ReadKeys(ObjectView, frozen=True, kw_only=True):
+    """A client reads several keys, or increments some."""
+
+
+@answers("read", "inc", workloads=KEY_MAPS)
+class ReadKeysOk(ReadKeys, frozen=True, kw_only=True):
+    """The client has read or incremented keys."""
+
+    values: list[int] | None = None
+    """Each key and its value; −2**62 is nil."""
+
+
+@invokes("insert", workloads=("predicate-inserts",))
+@answers("insert", workloads=("predicate-inserts",))
+class Insert(ObjectView, frozen=True, kw_only=True):
+    """A client inserts a row of a key."""
+
+    values: list[int] | None = None
+    """Two ids; −1: nil."""
 
 
 @invokes("txn", workloads=TRANSACTIONS)

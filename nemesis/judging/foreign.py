@@ -23,9 +23,11 @@ from nemesis.history.foreign.importing import (
     ForeignFile,
     read_file,
     sha256_of,
+    size_of,
     write_events,
 )
 from nemesis.history.foreign.names import FIRST_NAME, Names
+from nemesis.history.foreign.sessions import is_directory_of_logs
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.sources import EventSource
 from nemesis.judging.foreign_lines import located
@@ -45,7 +47,7 @@ def workload_of(path: Path, workload: str | None) -> str | None:
     """
     if workload is not None:
         one_of("workload", workload, FOREIGN)
-        if path.is_dir():
+        if path.is_dir() and not is_directory_of_logs(path):
             raise UsageError(
                 f"--workload {workload} is for a file, and {path} is a directory: a run knows its own workload"
             )
@@ -98,7 +100,7 @@ def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]
         versions=versions(SIMULATION),
     )
     try:
-        source = {"file": str(path.absolute()), "bytes": path.stat().st_size}
+        source = {"file": str(path.absolute()), "bytes": size_of(path)}
         source["sha256"] = sha256_of(path)
         run = RunDirectory.create(store, info)
         try:

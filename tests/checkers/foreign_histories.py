@@ -92,6 +92,28 @@ def _counter(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]
     return {"f": "read"}, {"value": len(objects.most(rng, key))}
 
 
+def _monotonic_keys(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    objects.fresh(key)
+    values = [
+        number
+        for each, written in objects.written.items()
+        for number in (each, len(written) + rng.randint(0, 1))
+    ]
+    return {"f": rng.choice(["read", "inc"])}, {"values": values}
+
+
+def _predicate_inserts(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    number = objects.fresh(key)
+    return {"f": "insert", "key": number // 2 + rng.randrange(2), "values": [number, -1]}, {}
+
+
+def _key_value(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    if rng.random() < 0.6:
+        letter = ord("a") + objects.fresh(key) % 26
+        return {"f": rng.choice(["append", "append", "put"]), "values": [letter]}, {}
+    return {"f": "get"}, {"values": [ord("a") + value % 26 for value in objects.first(rng, key)]}
+
+
 def _unique_ids(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
     number = objects.fresh(key)
     return {"f": "generate"}, {"value": number - (rng.random() < 0.1)}
@@ -177,6 +199,10 @@ STEPS: Mapping[str, Step] = {
     "queue": _queue,
     "fifo-queue": _queue,
     "counter": _counter,
+    "multi-register": _rw_register,
+    "key-value": _key_value,
+    "monotonic-keys": _monotonic_keys,
+    "predicate-inserts": _predicate_inserts,
     "unique-ids": _unique_ids,
     "bank": _bank,
     "list-append": _list_append,
@@ -194,7 +220,7 @@ def foreign_events(workload: str, seed: int, operations: int = OPERATIONS) -> It
     objects = Objects()
     now = 0
     pending: dict[int, tuple[Columns, Columns]] = {}
-    has_key = workload not in ("list-append", "rw-register", "long-fork", "kafka")
+    has_key = workload not in ("list-append", "rw-register", "multi-register", "long-fork", "kafka")
     for op in range(operations * 2):
         now += rng.randint(1, 3)
         process = rng.randrange(PROCESSES)

@@ -94,6 +94,7 @@ def takes_number(f: str) -> st.SearchStrategy[Asked]:
     return st.integers(0, 9).map(lambda number: (f, number, number))
 
 
+TEXTS = st.text('ab é"', max_size=4)
 BALANCES = st.dictionaries(KEYS, st.one_of(st.integers(-9, 9), st.none()), max_size=3)
 
 
@@ -118,6 +119,22 @@ OPERATIONS: dict[str, Alternatives] = {
         returns("drain", st.lists(st.integers(0, 9), max_size=3).map(tuple)),
     ),
     "counter": plain(takes_number("add"), returns("read", st.integers(0, 9))),
+    "multi-register": (micros("w", st.one_of(st.none(), VALUES)),),
+    "monotonic-keys": (
+        returns(
+            "read", st.dictionaries(KEYS, st.one_of(st.none(), st.integers(-9, 9)), max_size=3)
+        ),
+    ),
+    "predicate-inserts": (
+        st.tuples(KEYS, VALUES).map(
+            lambda pair: ("insert", (pair[0], (pair[1], None)), (pair[0], (pair[1], None)))
+        ),
+    ),
+    "key-value": plain(
+        TEXTS.map(lambda text: ("put", text, text)),
+        TEXTS.map(lambda text: ("append", text, text)),
+        returns("get", TEXTS),
+    ),
     "unique-ids": (returns("generate", VALUES),),
     "bank": plain(TRANSFERS, returns("read", BALANCES)),
     "list-append": (micros("append", st.lists(VALUES, max_size=3).map(tuple)),),

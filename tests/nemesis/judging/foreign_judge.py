@@ -9,7 +9,7 @@ from nemesis.checkers.checking import check
 from nemesis.checkers.cycles import WELL_FORMED
 from nemesis.checkers.foreign import asked_properties
 from nemesis.checkers.framework.model import Outcome
-from nemesis.history.foreign.importing import without_real_time
+from nemesis.history.foreign.importing import ForeignFile, without_real_time
 from nemesis.history.foreign.names import Names
 from nemesis.history.memory import history_of
 from nemesis.judging.foreign import initial_number, settled
@@ -25,7 +25,18 @@ def judged(
     anomalies: Sequence[str] = (),
 ) -> Outcome:
     """Judge a history as the command does, without its files."""
-    file, names = read(text), Names()
+    return judged_file(read(text), workload, model, initial, anomalies)
+
+
+def judged_file(
+    file: ForeignFile,
+    workload: str,
+    model: str | None = None,
+    initial: str | None = None,
+    anomalies: Sequence[str] = (),
+) -> Outcome:
+    """Judge what was read of a file."""
+    names = Names()
     events = list(events_of(file, workload, names))
     problems = [*file.problems.sentences(), *without_real_time(file, workload)]
     number = None if initial is None else initial_number(initial, names)

@@ -80,6 +80,41 @@ def a_counter() -> Step:
     return step
 
 
+def a_counting_table() -> Step:
+    counts = {0: 0, 1: 0}
+
+    def step(f: str, asked: Any) -> Any:
+        if f == "inc":
+            counts[asked] += 1
+        return dict(counts)
+
+    return step
+
+
+def an_exclusive_table() -> Step:
+    inserted: set[Any] = set()
+
+    def step(_: str, asked: Any) -> Any:
+        if asked[0] in inserted:
+            return REFUSED
+        inserted.add(asked[0])
+        return asked
+
+    return step
+
+
+def a_store() -> Step:
+    text = [""]
+
+    def step(f: str, asked: Any) -> Any:
+        if f == "get":
+            return text[0]
+        text[0] = asked if f == "put" else text[0] + asked
+        return asked
+
+    return step
+
+
 def a_generator() -> Step:
     ids = count()
     return lambda _, __: next(ids)
@@ -157,6 +192,10 @@ WORDS = {
     "queue": (a_collection, ("enqueue", "dequeue", "drain")),
     "fifo-queue": (a_collection, ("enqueue", "dequeue")),
     "counter": (a_counter, ("add", "read")),
+    "multi-register": (a_database, ("w",)),
+    "monotonic-keys": (a_counting_table, ("read", "inc")),
+    "predicate-inserts": (an_exclusive_table, ("insert-row",)),
+    "key-value": (a_store, ("put", "extend", "get")),
     "unique-ids": (a_generator, ("generate",)),
     "bank": (a_bank, ("transfer", "read")),
     "list-append": (a_database, ("append",)),
@@ -177,6 +216,12 @@ def asked_for(draw: st.DrawFn, f: str, number: int, process: int) -> tuple[str, 
             (Keyword(item), key, None if item == "r" else 10 * number + index)
             for index, (item, key) in enumerate(drawn)
         )
+    if f in ("put", "extend"):
+        return "append" if f == "extend" else f, f"{number},"
+    if f == "inc":
+        return f, number % 2
+    if f == "insert-row":
+        return "insert", (number // 3, (number, None))
     if f == "query":
         return "read", max(0, number - 1)
     if f == "insert":

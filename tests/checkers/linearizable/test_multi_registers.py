@@ -1,0 +1,133 @@
+"""Transactions over several registers: smallest breaks, every order of random histories, and Knossos' form."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from nemesis.checkers.breaks import objects as breaks
+from nemesis.checkers.breaks.operations import Call, events
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.initial_values import NIL
+from nemesis.checkers.linearizable import LinearizableMultiRegister
+from tests.checkers.histories import only
+from tests.checkers.linearizable.random_objects import Model, disagreements
+from tests.nemesis.judging.foreign_judge import judged
+
+NAME = "linearizable-multi-register"
+READ, WRITE = range(2)
+KEYS = 3
+
+
+def test_a_transaction_that_sees_another_one_in_part() -> None:
+    fractured, unwritten = breaks.LINEARIZABLE_MULTI_REGISTER
+    (finding,) = only(LinearizableMultiRegister(), fractured, NAME).findings
+    assert finding.sentence == (
+        "transaction (read 1 of 5, read 0 of 6) of the object fits into no order with the operations that ended "
+        "before it: it was {5: 1, 6: 1} then."
+    )
+    assert only(LinearizableMultiRegister(), unwritten, NAME).finding_count == 1
+
+
+def micros(call: Call) -> Iterator[tuple[int, int, int]]:
+    flat = call.micro_operations or ()
+    return zip(flat[::4], flat[1::4], flat[3::4], strict=True)
+
+
+def flat(entries: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
+    return tuple(number for f, key, value in entries for number in (f, key, 1, value))
+
+
+def applied(state: Hashable, call: Call) -> Iterable[Hashable]:
+    assert isinstance(state, tuple)
+    values = list(state)
+    for f, key, value in micros(call):
+        if f == WRITE:
+            values[key] = value
+        elif call.outcome == "ok" and values[key] != value:
+            return ()
+    return (tuple(values),)
+
+
+def asked(rng: Random, number: int) -> Call:
+    keys = rng.sample(range(KEYS), rng.randint(1, 2))
+    entries = [(rng.choice([READ, WRITE]), key, rng.randint(1, 3)) for key in keys]
+    return Call("txn", 0, 0, micro_operations=flat(entries))
+
+
+def answered(state: Any, call: Call) -> Call:
+    values = list(state)
+    entries = []
+    for f, key, value in micros(call):
+        values[key] = value if f == WRITE else values[key]
+        entries.append((f, key, values[key]))
+    return replace(call, micro_operations=flat(entries))
+
+
+def changed(rng: Random, call: Call) -> Call:
+    entries = [
+        (f, key, value if f == WRITE else rng.randint(0, 3)) for f, key, value in micros(call)
+    ]
+    return replace(call, micro_operations=flat(entries))
+
+
+MODEL = Model(
+    lambda: LinearizableMultiRegister(initial=0), (0,) * KEYS, applied, asked, answered, changed
+)
+
+
+def test_random_histories_are_judged_as_by_trying_out_every_order() -> None:
+    assert list(disagreements(MODEL, range(300))) == []
+
+
+@pytest.mark.nightly
+def test_ten_thousand_random_histories() -> None:
+    assert list(disagreements(MODEL, range(10_000))) == []
+
+
+def line(kind: str, value: str, process: int = 0) -> str:
+    return f"{{:process {process}, :type :{kind}, :f :txn, :value {value}}}\n"
+
+
+WRITES = line("invoke", "[[:write :x 1] [:write :y 2]]") + line(
+    "ok", "[[:write :x 1] [:write :y 2]]"
+)
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        ("[[:read :x 1] [:read :y 2]]", Verdict.VALID),
+        ("[[:read :x nil] [:read :y 2]]", Verdict.VALID),
+        ("[[:r :x 1] [:r :y 1]]", Verdict.INVALID),
+        ("[[:read :x 0] [:write :y 3]]", Verdict.INVALID),
+    ],
+)
+def test_knossos_histories(read: str, expected: Verdict) -> None:
+    history = WRITES + line("invoke", read.replace("0", "nil")) + line("ok", read)
+    assert judged(history, "multi-register", initial="0").verdict is expected
+
+
+def test_an_initial_value_that_is_not_stated() -> None:
+    history = line("invoke", "[[:read :x nil]]") + line("ok", "[[:read :x 0]]") + WRITES
+    outcome = judged(history, "multi-register")
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "pass --initial 0" in outcome.results[0].findings[0].sentence
+    assert judged(history, "multi-register", initial="0").verdict is Verdict.VALID
+    assert judged(history, "multi-register", initial="nil").verdict is Verdict.INVALID
+
+
+def test_registers_that_no_transaction_connects_are_judged_apart() -> None:
+    calls = [
+        Call("txn", 1, 99, micro_operations=flat([(WRITE, key, key + value)]))
+        for key in (1, 2, 3)
+        for value in range(6)
+    ]
+    wrong = Call("txn", 100, 101, micro_operations=flat([(READ, 2, 50)]))
+    check = LinearizableMultiRegister(initial=NIL)
+    (finding,) = only(check, events(*calls, wrong), NAME).findings
+    assert "read 50 of 2" in finding.sentence
