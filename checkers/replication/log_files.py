@@ -378,7 +378,9 @@ def _wrong_producers(tp: str, replica: Replica) -> Iterator[Finding]:
 
 
 def _is_another(holder: Batches, known: Any) -> Any:
-    last_sequence = (holder.sequence + holder.last - holder.base) % _SEQUENCES
+    counted = (holder.sequence + holder.last - holder.base) % _SEQUENCES
+    # Offsets that a coordinator writes for a transaction have a producer but no sequence numbers.
+    last_sequence = np.where(holder.sequence < 0, holder.sequence, counted)
     return (
         (holder.producer != known.producer)
         | (holder.producer_epoch != known.epoch)

@@ -101,6 +101,13 @@ def test_a_snapshot_of_a_compacted_log_names_batches_that_are_gone() -> None:
     assert agrees([log, segment, *batches[2:]], snapshot(2, last=1))
 
 
+def test_offsets_of_a_transaction_have_a_producer_without_sequence_numbers() -> None:
+    [log, segment, *batches, begun] = stored(0)
+    unnumbered = [msgspec.structs.replace(batch, sequence=-1) for batch in batches]
+    assert agrees([log, segment, *unnumbered, begun], snapshot(3, last=2, sequence=-1))
+    assert not agrees([log, segment, *unnumbered, begun], snapshot(3, last=2, sequence=2))
+
+
 def test_producers_are_forgotten_by_the_clock() -> None:
     lacking = beside("stored-snapshot", offset=3)
     moved = [
