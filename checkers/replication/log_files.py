@@ -378,7 +378,8 @@ def _wrong_producers(tp: str, replica: Replica) -> Iterator[Finding]:
 
 
 def _is_another(holder: Batches, known: Any) -> Any:
-    last_sequence = (holder.sequence + holder.last - holder.base) % _SEQUENCES
+    numbered = (holder.sequence + holder.last - holder.base) % _SEQUENCES
+    last_sequence = np.where(holder.sequence < 0, holder.sequence, numbered)
     return (
         (holder.producer != known.producer)
         | (holder.producer_epoch != known.epoch)

@@ -198,3 +198,13 @@ def test_segments_are_rolled_by_age() -> None:
 
 def test_nothing_is_decided_without_the_limit() -> None:
     assert rolls(stored(0)) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("known", "is_right"), [(-1, True), (2**31 - 1, False), (0, False)])
+def test_batches_without_sequence_numbers(known: int, is_right: bool) -> None:
+    """A group coordinator writes offsets in a producer's transaction, and numbers nothing."""
+    events = [
+        msgspec.structs.replace(event, sequence=-1) if event.kind == "stored-batch" else event
+        for event in stored(0)
+    ]
+    assert agrees(events, snapshot(1, last=0, sequence=known)) is is_right
