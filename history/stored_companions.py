@@ -4,8 +4,8 @@
   offsets relative to the base offset. A program that maps the file into memory leaves zeros behind the last entry.
   Those of the last segment are left out: they are complete once it is rolled.
 * ``leader-epoch-checkpoint``: version, count, then a line for each epoch: the epoch and where it starts.
-* ``<offset>.snapshot``: of each producer that wrote below the offset, its last batch. A producer of which the log has
-  only the marker of a transaction is left out: the snapshot has no batch of it.
+* ``<offset>.snapshot``: of each producer that wrote below the offset, its last batch. It is -1 where the last that the
+  log has of the producer's epoch is the marker of a transaction.
 * ``<base offset>.txnindex`` is not read: it has an entry for each aborted transaction, and a log may lack it.
 * Checkpoints of a log directory: version, count, then a line for each log: topic, partition, offset.
 
@@ -71,7 +71,7 @@ class StoredEpoch(NamedTuple):
 
 
 class StoredProducer(NamedTuple):
-    """The last batch of a producer below the offset in a snapshot's name."""
+    """The last batch of a producer below the offset in a snapshot's name; -1 if its epoch has none."""
 
     snapshot_offset: int
     producer_id: int
@@ -176,7 +176,6 @@ def _snapshot(name: str, data: bytes) -> list[StoredProducer]:
     return [
         StoredProducer(int(name[:20]), producer_id, epoch, sequence, offset)
         for producer_id, epoch, sequence, offset, *_ in _PRODUCER.iter_unpack(packed)
-        if offset >= 0
     ]
 
 

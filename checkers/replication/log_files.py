@@ -351,13 +351,16 @@ def _superseded(tp: str, replica: Replica) -> Iterator[Finding]:
 def _wrong_producers(tp: str, replica: Replica) -> Iterator[Finding]:
     batches = replica.batches
     for known in replica.producers:
-        if known.snapshot > replica.end or known.last_offset < 0:
+        if known.snapshot > replica.end:
             continue
         own = batches.where((batches.producer == known.producer) & (batches.last < known.snapshot))
         holder = batches.where(
             (batches.base <= known.last_offset) & (known.last_offset <= batches.last)
         )
         newer = own.where(own.last > known.last_offset)
+        if known.last_offset < 0:
+            # A marker of a newer epoch ended the producer's epoch, and the log has nothing else of the newer one.
+            newer = newer.where(newer.producer_epoch == known.epoch)
         wrong = newer if len(newer) else holder.where(_is_another(holder, known))
         is_beyond = known.last_offset >= known.snapshot
         if not len(wrong) and not is_beyond:
@@ -378,9 +381,8 @@ def _wrong_producers(tp: str, replica: Replica) -> Iterator[Finding]:
 
 
 def _is_another(holder: Batches, known: Any) -> Any:
-    counted = (holder.sequence + holder.last - holder.base) % _SEQUENCES
-    # Offsets that a coordinator writes for a transaction have a producer but no sequence numbers.
-    last_sequence = np.where(holder.sequence < 0, holder.sequence, counted)
+    numbered = (holder.sequence + holder.last - holder.base) % _SEQUENCES
+    last_sequence = np.where(holder.sequence < 0, holder.sequence, numbered)
     return (
         (holder.producer != known.producer)
         | (holder.producer_epoch != known.epoch)

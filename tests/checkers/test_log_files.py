@@ -101,11 +101,10 @@ def test_a_snapshot_of_a_compacted_log_names_batches_that_are_gone() -> None:
     assert agrees([log, segment, *batches[2:]], snapshot(2, last=1))
 
 
-def test_offsets_of_a_transaction_have_a_producer_without_sequence_numbers() -> None:
-    [log, segment, *batches, begun] = stored(0)
-    unnumbered = [msgspec.structs.replace(batch, sequence=-1) for batch in batches]
-    assert agrees([log, segment, *unnumbered, begun], snapshot(3, last=2, sequence=-1))
-    assert not agrees([log, segment, *unnumbered, begun], snapshot(3, last=2, sequence=2))
+def test_a_marker_of_a_newer_epoch_leaves_a_producer_without_batches() -> None:
+    log = stored(0)
+    assert agrees(log, snapshot(3, last=-1, producer_epoch=2))
+    assert not agrees(log, snapshot(3, last=-1)), "the batches are of this epoch"
 
 
 def test_producers_are_forgotten_by_the_clock() -> None:
@@ -205,3 +204,13 @@ def test_segments_are_rolled_by_age() -> None:
 
 def test_nothing_is_decided_without_the_limit() -> None:
     assert rolls(stored(0)) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("known", "is_right"), [(-1, True), (2**31 - 1, False), (0, False)])
+def test_batches_without_sequence_numbers(known: int, is_right: bool) -> None:
+    """A group coordinator writes offsets in a producer's transaction, and numbers nothing."""
+    events = [
+        msgspec.structs.replace(event, sequence=-1) if event.kind == "stored-batch" else event
+        for event in stored(0)
+    ]
+    assert agrees(events, snapshot(1, last=0, sequence=known)) is is_right
