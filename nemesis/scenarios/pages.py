@@ -49,7 +49,7 @@ decides which of them strike, when, and whom.
 {EXAMPLE}```
 
 1. Begin with a copy of a scenario: `nemesis scenario partition-controller > short-pauses.yaml` prints it with all its
-   defaults. Delete the keys that you do not change. Every key except `name` has a default.
+   defaults. Change `name`, and delete the keys that you leave as they are. Every key except `name` has a default.
 2. Run it: `nemesis run short-pauses.yaml`. An unknown key or a value out of range is refused before the run.
 3. Read the faults that were drawn: `plan.yaml` in the run's directory. `--plan FILE` runs exactly these faults again.
 
