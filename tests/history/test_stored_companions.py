@@ -90,13 +90,16 @@ def test_epochs(disk: SimulatedDisk) -> None:
     assert read(disk).companions.epochs == (StoredEpoch(3, 0), StoredEpoch(5, 2))
 
 
-def test_a_producer_without_a_batch_is_left_out(disk: SimulatedDisk) -> None:
+def test_a_producer_without_a_batch_has_none(disk: SimulatedDisk) -> None:
     """As Kafka writes a producer of which the log has nothing but a marker."""
     opened(disk)
     without = struct.pack(">qhiqiqiq", 7, 3, -1, -1, 0, 9, 4, -1)
     with_batch = struct.pack(">qhiqiqiq", 8, 0, 2, 1, 0, 9, -1, -1)
     disk.replace(f"d/t-0/{2:020d}.snapshot", bytes(10) + without + with_batch)
-    assert read(disk).companions.producers == (StoredProducer(2, 8, 0, 2, 1),)
+    assert read(disk).companions.producers == (
+        StoredProducer(2, 7, 3, -1, -1),
+        StoredProducer(2, 8, 0, 2, 1),
+    )
 
 
 def test_snapshots_of_producers(disk: SimulatedDisk) -> None:
