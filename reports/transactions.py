@@ -175,7 +175,7 @@ def _held(events: Sequence[Event]) -> dict[str, list[_Stay]]:
         if event.kind == Kind.OK and event.f == POLL and event.last_stable_offset is not None:
             answers[f"{event.topic}-{event.partition}"].append(event)
     stays = {name: list(_stays(of_one)) for name, of_one in answers.items()}
-    return {name: found for name, found in stays.items() if found}
+    return {name: of_one for name, of_one in stays.items() if of_one}
 
 
 def _stays(answers: Sequence[Event]) -> Iterator[_Stay]:
