@@ -8,7 +8,7 @@ Smallest break: one operation returns 1 of key 0 and 2 of key 1, another one 2 o
 Only operations that succeeded count. A value of nil is smaller than every number.
 
 How it is decided: between the operations with one value of a key and those with the next larger one there is a node,
-so the graph has two edges for each returned value. Its components are those of scipy; a shortest cycle is shown.
+so the graph has two edges for each returned value. A shortest cycle is shown.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from nemesis.checkers.breaks import totals as breaks
+from nemesis.checkers.cycles.components import components
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
 from nemesis.checkers.framework.model import Finding
@@ -101,8 +100,7 @@ class _Graph:
         source = np.concatenate([self.operation, node[follows] - 1])
         target = np.concatenate([node, self.operation[follows]])
         size = self.operations + last + 1
-        matrix = coo_array((np.ones(len(source), dtype=np.int8), (source, target)), (size, size))
-        _, component = connected_components(matrix.tocsr(), connection="strong")
+        component = components(size, source, target, is_strong=True)
         counts = np.bincount(component[: self.operations])
         wanted = np.flatnonzero(counts > 1).tolist()
         return [self._cycle(np.flatnonzero(component[: self.operations] == c)) for c in wanted]
