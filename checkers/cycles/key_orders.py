@@ -27,7 +27,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nemesis.checkers.cycles.components import components
 from nemesis.checkers.cycles.edges import RW, WW, Edges
 from nemesis.checkers.cycles.key_options import LINEARIZABLE, SEQUENTIAL
 from nemesis.checkers.cycles.read_index import ReadIndex
@@ -36,6 +35,7 @@ from nemesis.checkers.cycles.write_index import Writes
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.columns import UNSET
 from nemesis.checkers.framework.compiled import compiled
+from nemesis.checkers.framework.components import components
 
 
 def _nothing() -> Numbers:

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nemesis.checkers.breaks import forks as breaks
-from nemesis.checkers.cycles.components import components
 from nemesis.checkers.cycles.transaction_rows import COLUMNS, FAIL, KINDS, OK, Rows
+from nemesis.checkers.framework.components import components
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import MAX_FINDINGS, GlobalCheck, Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict

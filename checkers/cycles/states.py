@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nemesis.checkers.cycles.components import components as components_of
 from nemesis.checkers.cycles.edges import PROCESS, RW, WR, WW, Edges
 from nemesis.checkers.cycles.models import Level, SessionOrder
 from nemesis.checkers.cycles.transactions import Mask
 from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.components import components as components_of
 
 KINDS = {
     Level.G0: (WW,),

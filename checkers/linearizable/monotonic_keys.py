@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from nemesis.checkers.breaks import totals as breaks
-from nemesis.checkers.cycles.components import components
+from nemesis.checkers.framework.components import components
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
 from nemesis.checkers.framework.model import Finding

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nemesis.checkers.cycles.components import components, strong_components
 from nemesis.checkers.framework.compiled import _interpreted
 from nemesis.checkers.framework.compiler import has_compiler
+from nemesis.checkers.framework.components import components, strong_components
 from tests.tidy.sources import ROOT
 
 WITHOUT = (
