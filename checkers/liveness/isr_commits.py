@@ -53,6 +53,8 @@ from nemesis.history.vocabulary.harness import LAG_TIME
 _CONFIGS: Final = "/config/topics/"
 _LEADER: Final = "leader"
 _UNKNOWN: Final = -1
+_FIRST_FETCHED: Final = 2
+"""In the steps of a follower, behind the unknown end and the end with which it began to follow."""
 _LOSES: Final = frozenset({Kind.TRUNCATE, Kind.LOG_LOADED})
 _DECIDING: Final = frozenset(
     {
@@ -313,7 +315,8 @@ def _shown_by_records(replicas: Replicas, position: int, term: Term, member: int
         return nothing
     steps = log_ends.follower_steps(member, commit.leader_epoch, earlier, replicas.ends)
     held = np.flatnonzero(steps.time < commit.time // MS * MS)
-    if not len(held):
+    # What the member had when it began to follow may be another leader's, and not cut yet.
+    if not len(held) or held[-1] < _FIRST_FETCHED:
         return nothing
     leader = log_ends.leader_steps(term.began, commit.time, replicas.ends)
     passed = int(np.searchsorted(leader.end, steps.end[held[-1]] - 1, side="right"))
