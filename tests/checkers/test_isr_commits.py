@@ -94,9 +94,10 @@ def test_a_member_that_has_shown_nothing_holds_the_high_watermark_back(events: l
 
 def test_a_tail_that_a_member_has_not_cut_yet_is_not_of_this_leader() -> None:
     """Simulated `transactions`, seed 152: the follower's log was longer than its new leader's."""
-    begun = [*BEGUN[:-1], follows(1, 2, 2, 2), follows(1, 3, 2, 0)]
+    configuration, brokers, leader, _ = BEGUN
+    followers = [follows(1, 2, 2, 2), follows(1, 3, 2, 0)]
     appends = [leads(2, 0), leads(6, 1), leads(8, 2)]
-    result = judged(*begun, appends, SHRUNK, leads(13, 3))
+    result = judged(configuration, brokers, leader, followers, appends, SHRUNK, leads(13, 3))
     assert (result.verdict, result.findings) == (Verdict.VALID, ())
 
 
