@@ -6,8 +6,10 @@ record has. Each method returns whether its request succeeded; ``producer`` says
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
+from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
 from typing import Any, NamedTuple
 
 from nemesis.history.events import IDEMPOTENT, Kind
@@ -147,3 +149,20 @@ class ProducerTransactions:
             "producer_id": identity.producer_id,
             "producer_epoch": identity.epoch,
         }
+
+
+async def run_producers(
+    produce: Callable[[KafkaClient], Awaitable[None]],
+    *,
+    new_client: Callable[[], KafkaClient],
+    rng: Random,
+    away_s: tuple[float, float],
+) -> None:
+    """Be one producer after the other until cancelled; between two of them the process is away for so long."""
+    while True:
+        client = new_client()
+        try:
+            await produce(client)
+        finally:
+            client.close()
+        await asyncio.sleep(rng.uniform(*away_s))

@@ -19,7 +19,7 @@ from nemesis.workloads.clients import find_leader
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.operations import Pace
 from nemesis.workloads.partitions import KnownPartitions, TopicPartition
-from nemesis.workloads.producer_transactions import ProducerTransactions
+from nemesis.workloads.producer_transactions import ProducerTransactions, run_producers
 
 ABORT_SHARE: Final = 0.25
 """Of the transactions whose records were all acknowledged."""
@@ -79,13 +79,12 @@ class Transactor:
     async def run(self) -> None:
         """Be one producer after the other until cancelled."""
         pace = Pace(self._settings.interval_ms, self._rng)
-        while True:
-            client = self._new_client()
-            try:
-                await self._produce(client, self._new_producer(client), pace)
-            finally:
-                client.close()
-            await asyncio.sleep(self._rng.uniform(*AWAY_S))
+        await run_producers(
+            lambda client: self._produce(client, self._new_producer(client), pace),
+            new_client=self._new_client,
+            rng=self._rng,
+            away_s=AWAY_S,
+        )
 
     async def _produce(
         self, client: KafkaClient, transactions: ProducerTransactions, pace: Pace

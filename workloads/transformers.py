@@ -7,7 +7,6 @@ the committed offset. After a transaction that was not committed the process goe
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
 from typing import Final, NamedTuple
@@ -17,7 +16,7 @@ from nemesis.workloads.clients import find_leader
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.operations import Pace
 from nemesis.workloads.partitions import TopicPartition
-from nemesis.workloads.producer_transactions import ProducerTransactions
+from nemesis.workloads.producer_transactions import ProducerTransactions, run_producers
 from nemesis.workloads.reads import Reads
 from nemesis.workloads.record_values import RecordShape, number_of
 
@@ -73,13 +72,12 @@ class Transformer:
     async def run(self) -> None:
         """Be one producer after the other until cancelled."""
         pace = Pace(self._settings.interval_ms, self._rng)
-        while True:
-            client = self._new_client()
-            try:
-                await self._transform(client, self._new_producer(client), pace)
-            finally:
-                client.close()
-            await asyncio.sleep(self._rng.uniform(*AWAY_S))
+        await run_producers(
+            lambda client: self._transform(client, self._new_producer(client), pace),
+            new_client=self._new_client,
+            rng=self._rng,
+            away_s=AWAY_S,
+        )
 
     async def _transform(
         self, client: KafkaClient, transactions: ProducerTransactions, pace: Pace
