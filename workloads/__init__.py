@@ -4,7 +4,7 @@
 * ``produce_consume``  producers, consumers, topics created under faults, final reads to the end; its parts are
   ``producers``, ``consumers``, ``reads``, ``final_reads``, ``topic_creation``, ``clients``, ``partitions``,
   ``record_values``, ``administrators``, ``admin_requests``,
-  ``record_deletion``, ``log_dir_moves``, ``querying``, ``produce_consume_options``
+  ``record_deletion``, ``log_dir_moves``, ``querying``, ``final_questions``, ``produce_consume_options``
 * ``topics``           the same, while topics are created, grown, deleted and created again
 * ``reassignment``     the same, while replicas are moved and leaders elected, of ``internal_topics``, too
 * ``groups``           the same, while consumers share the partitions in groups; ``group_processes``

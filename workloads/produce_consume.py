@@ -39,6 +39,7 @@ from nemesis.workloads.administrators import Administrators
 from nemesis.workloads.base import WorkloadContext, WorkloadError
 from nemesis.workloads.clients import Clients
 from nemesis.workloads.consumers import Consumers
+from nemesis.workloads.final_questions import FinalQuestions
 from nemesis.workloads.final_reads import FinalReads
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.kafka.client import KafkaClient
@@ -110,6 +111,7 @@ class ProduceConsume:
             context, clients=self._clients, partitions=self._partitions, log=self._log
         )
         self._final_reads = FinalReads(context, clients=self._clients, reads=reads)
+        self._final_questions = FinalQuestions(context, clients=self._clients, log=self._log)
 
     @property
     def replication_factor(self) -> int:
@@ -127,6 +129,7 @@ class ProduceConsume:
         await self._topic_creation.create_initial(timeout_s)
 
     def start(self) -> None:
+        self._final_questions.begin()
         self.processes.start_all()
 
     async def stop(self) -> None:
@@ -165,10 +168,14 @@ class ProduceConsume:
         return None
 
     async def final_reads(self, timeout_s: float) -> None:
-        """Read all partitions, a few at a time; one that cannot be read to its end is recorded with the error."""
+        """Read all partitions, a few at a time, then ask all replicas for offsets by time.
+
+        A partition that cannot be read to its end is recorded with the error.
+        """
         deadline = asyncio.get_running_loop().time() + timeout_s
         await self._learn_partitions(deadline)
         await self._final_reads.read_all(self._partitions.known, deadline)
+        await self._final_questions.ask_all(self._partitions.known, deadline)
 
     async def _learn_partitions(self, deadline: float) -> None:
         """Know the partitions that exist, after all that administrators have asked for."""

@@ -134,7 +134,10 @@ class OffsetQueryOk(OffsetQuery, frozen=True, kw_only=True):
 
 @invokes("offset-by-time")
 class OffsetByTime(OffsetQuery, frozen=True, kw_only=True):
-    """A client asks a broker for the first record that is not older than a time (ListOffsets)."""
+    """A client asks a broker for the first record that is not older than a time (ListOffsets).
+
+    At the end of a run every replica is asked, by `final-times-*`, as by a debugging client (replica id −2).
+    """
 
     wall_ms: Milliseconds
     """The time, since 1970."""

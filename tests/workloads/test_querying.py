@@ -8,6 +8,7 @@ from nemesis.faults.plan import PlannedFault
 from nemesis.faults.session import ExpireSession
 from nemesis.history.events import Event, Kind
 from nemesis.testing import assert_valid, simulate_plan
+from nemesis.workloads.final_questions import TIMES
 from nemesis.workloads.querying import FUNCTIONS
 
 OPTIONS = {"producers": 2, "consumers": 1, "query_interval_ms": 50}
@@ -31,3 +32,19 @@ def test_every_query_is_answered_by_leaders_and_followers_refuse_offsets() -> No
     assert all(event.offset == 0 for event in answers["earliest-offset"])
     assert any((event.offset or 0) > 0 for event in answers["offset-by-time"])
     assert any((event.offset or 0) > 0 for event in answers["epoch-end"])
+
+
+def test_at_the_end_every_replica_is_asked_for_offsets_by_time() -> None:
+    run = simulate_plan((), options={"producers": 2, "consumers": 1})
+    assert_valid(run)
+    answers = [
+        event
+        for event in run.simulated.events
+        if event.f == "offset-by-time" and event.kind == Kind.OK
+    ]
+    replicas = {(event.topic, event.partition, event.node) for event in answers}
+    partitions = {(event.topic, event.partition) for event in answers}
+    assert len(partitions) > 1
+    assert replicas == {(*tp, node) for tp in partitions for node in (1, 2, 3)}
+    assert len(answers) == TIMES * len(replicas)
+    assert max(event.offset or 0 for event in answers) > 0

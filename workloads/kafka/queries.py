@@ -1,4 +1,4 @@
-"""Queries of one partition that a client puts to one broker, be it the leader or not: offsets, metadata, epoch ends.
+"""Queries that a client puts to one broker, be it the leader or not: offsets, metadata, epoch ends.
 
 One attempt each, as with ``KafkaClient``; no leader epoch is required of the broker, so what it answers follows from
 its own state. Versions are those of Kafka 3.9: ListOffsets 7, Metadata 12, OffsetForLeaderEpoch 4.
@@ -6,13 +6,17 @@ its own state. Versions are those of Kafka 3.9: ListOffsets 7, Metadata 12, Offs
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, NamedTuple, cast
 
 from kio.schema.errors import ErrorCode
+from kio.schema.list_offsets.v7 import request as list_offsets
 from kio.schema.metadata.v12 import request as metadata
 from kio.schema.offset_for_leader_epoch.v4 import request as epoch_ends
 from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i32
+from kio.static.primitive import i8, i32, i64
 
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.cluster_metadata import PartitionMetadata
@@ -20,6 +24,8 @@ from nemesis.workloads.kafka.errors import BrokerError
 from nemesis.workloads.kafka.offset_requests import NO_EPOCH, list_offsets_request, listed_offset
 
 _CONSUMER: Final = BrokerId(-1)
+_DEBUGGING_CLIENT: Final = BrokerId(-2)
+_READ_UNCOMMITTED: Final = i8(0)
 TopicPartition = tuple[str, int]
 
 
@@ -36,6 +42,42 @@ async def offset_at(
     """Return the first offset of this time in ms, or of ``EARLIEST`` or ``LATEST``; −1: none. Raises ``KafkaError``."""
     request = list_offsets_request(tp, timestamp, leader_epoch=NO_EPOCH)
     return listed_offset(await client.request(node, request, timeout_s))
+
+
+async def offsets_at(
+    client: KafkaClient, node: int, times: Mapping[TopicPartition, int], *, timeout_s: float
+) -> dict[TopicPartition, int | BrokerError]:
+    """Return for each partition the first offset of its time in ms; −1: none; or the error of the broker's replica.
+
+    It is asked as by a debugging client (replica id −2), so that followers answer, too. Raises ``KafkaError`` when
+    the whole request failed.
+    """
+    request = list_offsets.ListOffsetsRequest(
+        replica_id=_DEBUGGING_CLIENT,
+        isolation_level=_READ_UNCOMMITTED,
+        topics=tuple(
+            list_offsets.ListOffsetsTopic(
+                name=cast("TopicName", topic),
+                partitions=tuple(
+                    list_offsets.ListOffsetsPartition(
+                        partition_index=i32(tp[1]),
+                        current_leader_epoch=i32(NO_EPOCH),
+                        timestamp=i64(times[tp]),
+                    )
+                    for tp in tps
+                ),
+            )
+            for topic, tps in groupby(sorted(times), key=itemgetter(0))
+        ),
+    )
+    response = await client.request(node, request, timeout_s)
+    return {
+        (str(topic.name), int(data.partition_index)): (
+            int(data.offset) if data.error_code is ErrorCode.none else BrokerError(data.error_code)
+        )
+        for topic in response.topics
+        for data in topic.partitions
+    }
 
 
 async def partition_metadata(
