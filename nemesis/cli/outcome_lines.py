@@ -5,7 +5,8 @@ Lines are texts with styles. The console drops the styles where it writes to a p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 from typing import Final
@@ -87,7 +88,9 @@ def _family_lines(outcome: Outcome) -> Iterator[Text]:
         verdicts = [result.verdict for result in of_family]
         valid = verdicts.count(Verdict.VALID)
         count = str(valid) if valid == len(verdicts) else f"{valid} of {len(verdicts)}"
-        yield _headed(_worst(verdicts), f"{family:<15} {count} valid")
+        broken = [r.property for r in of_family if r.verdict is Verdict.INVALID]
+        names = f"; broken: {', '.join(broken)}" if broken else ""
+        yield _headed(_worst(verdicts), f"{family:<15} {count} valid{names}")
         for result in of_family:
             if result.verdict is Verdict.UNKNOWN:
                 yield Text(f"{INDENT}{result.property}: {_why_undecided(result)}")
@@ -107,16 +110,28 @@ def _result_lines(result: Result) -> Iterator[Text]:
     extent = ", judged in part" if result.in_part_without else ""
     checked = f"{result.checked} {result.unit} checked{extent}{findings}"
     yield _headed(result.verdict, f"{result.property:<24} {checked}")
-    for number, finding in enumerate(result.findings[:MAX_FINDINGS]):
-        yield from _finding_lines(finding, with_steps=number == 0)
-    if result.verdict is Verdict.INVALID and count > MAX_FINDINGS:
-        yield Text(f"{INDENT}{count - MAX_FINDINGS} more: see the report")
+    shown = _distinct(result.findings)[:MAX_FINDINGS]
+    for number, (finding, times) in enumerate(shown):
+        yield from _finding_lines(finding, times, with_steps=number == 0)
+    more = count - sum(times for _, times in shown)
+    if result.verdict is Verdict.INVALID and more > 0:
+        yield Text(f"{INDENT}{more} more: see the report")
     for line in measured(result):
         yield Text(f"{INDENT}{line}")
 
 
-def _finding_lines(finding: Finding, *, with_steps: bool) -> Iterator[Text]:
-    yield Text(f"{INDENT}{finding.key}: {finding.sentence}")
+def _distinct(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
+    """Return the first finding of each sentence, in order, and how often it occurs."""
+    first: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        first.setdefault((finding.key, finding.sentence), finding)
+    times = Counter((finding.key, finding.sentence) for finding in findings)
+    return [(finding, times[sentence]) for sentence, finding in first.items()]
+
+
+def _finding_lines(finding: Finding, times: int, *, with_steps: bool) -> Iterator[Text]:
+    again = f" ({times} times)" if times > 1 else ""
+    yield Text(f"{INDENT}{finding.key}: {finding.sentence}{again}")
     for number, step in enumerate(finding.steps if with_steps else (), start=1):
         yield Text(f"{INDENT}  {number}. {step}")
 

@@ -77,17 +77,44 @@ def test_verbose_has_a_line_for_each_property() -> None:
 
 @pytest.mark.parametrize("is_verbose", [False, True])
 def test_what_is_broken_comes_first_with_its_steps(is_verbose: bool) -> None:
-    broken = finding("unseen", Verdict.INVALID, "Record 5 was never read.")
+    broken = [
+        finding("unseen", Verdict.INVALID, f"Record {number} was never read.")
+        for number in range(5, 10)
+    ]
     judged = outcome(
-        Verdict.INVALID, result("hw-bounded"), result("unseen", Verdict.INVALID, *[broken] * 5)
+        Verdict.INVALID, result("hw-bounded"), result("unseen", Verdict.INVALID, *broken)
     )
     shown = printed(judged, is_verbose=is_verbose)
     assert shown[0].split() == ["invalid", "unseen", "7", "events", "checked,", "5", "findings"]
     assert shown[1].strip() == "t-0: Record 5 was never read."
     assert [line.strip() for line in shown[2:4]] == ["1. first", "2. second"]
+    assert [line.strip() for line in shown[4:6]] == [
+        f"t-0: Record {n} was never read." for n in (6, 7)
+    ]
     assert shown[6].strip() == "2 more: see the report"
     assert shown[7].split()[:2] == ["valid", "hw-bounded" if is_verbose else "replication"]
     assert verdict_text(judged).plain == "invalid"
+
+
+def test_equal_findings_are_printed_once() -> None:
+    again = finding("unseen", Verdict.INVALID, "Record 5 was never read.")
+    other = finding("unseen", Verdict.INVALID, "Record 6 was never read.")
+    shown = printed(
+        outcome(Verdict.INVALID, result("unseen", Verdict.INVALID, again, other, again, again))
+    )
+    assert [line.strip() for line in shown if "Record" in line] == [
+        "t-0: Record 5 was never read. (3 times)",
+        "t-0: Record 6 was never read.",
+    ]
+    assert not any("more: see the report" in line for line in shown)
+
+
+def test_a_family_names_what_is_broken_in_it() -> None:
+    broken = finding("unseen", Verdict.INVALID, "Record 5 was never read.")
+    shown = printed(
+        outcome(Verdict.INVALID, result("lost-write"), result("unseen", Verdict.INVALID, broken))
+    )
+    assert " ".join(shown[-1].split()) == "invalid clients 1 of 2 valid; broken: unseen"
 
 
 def test_a_family_is_as_bad_as_its_worst_property() -> None:
