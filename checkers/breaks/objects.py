@@ -58,6 +58,7 @@ SET_LOST: Final = (
         Call("read", 5, 6, values=(), key=3),
     ),
     _history(_ADD, Call("add", 3, 4, value=6), Call("read", 1, 2, values=())),
+    _history(_ADD, Call("read", 3, 9, values=(5,)), Call("read", 4, 5, values=())),
 )
 SET_UNEXPECTED: Final = (
     _history(Call("read", 3, 4, values=(6,))),

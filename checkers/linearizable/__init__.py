@@ -13,6 +13,7 @@
 * ``register_zones``, ``zone_walk``, ``zone_findings``   registers whose values are written once, in the time of a sort
 * ``search``                                       all else, with ``nemesis.checkers.possible``; may give up
 * ``depth_search``                                 the same for states that are not single numbers
+* ``queue_search``                                queues with dequeues in doubt
 * ``set_states``, ``queue_states``                 what became of each element
 * ``set_order``, ``queue_order``                   whether one order of all operations explains that
 * ``element_findings``, ``phrases``                   findings about elements; findings in words

@@ -21,10 +21,11 @@ from typing import Any, Final
 
 from nemesis.checkers.framework.segment import Mask
 from nemesis.checkers.linearizable.object_operations import OK, Operations
-from nemesis.checkers.linearizable.search import FREE, GaveUp, Misfit, starts_and_ends
+from nemesis.checkers.linearizable.search import GaveUp, Misfit, starts_and_ends
 
 LIMIT: Final = 200_000
-"""States that are tried beyond ``FREE`` for each operation, before the search gives up."""
+"""States that are tried beyond ``EACH`` for each beginning and end, before the search gives up."""
+EACH: Final = 10
 MAX_STATES: Final = 5
 """States that a misfit lists."""
 
@@ -40,17 +41,20 @@ def search_states(
     step: Step,
     limit: int = LIMIT,
     exact_step: Step | None = None,
+    most: int | None = None,
 ) -> Misfit | GaveUp | None:
     """Return where the operations of one object cannot go on, or None if they can be put into an order.
 
     ``effects`` has one for each operation; ``is_look``: whether it changes nothing. Operations that failed, and looks
     without an answer, count for nothing. ``step`` may give one state for several that allow the same. Then
-    ``exact_step`` gives the states that a misfit names.
+    ``exact_step`` gives the states that a misfit names. ``most`` bounds the number of states for any
+    number of operations.
     """
     entries = starts_and_ends(operations, is_look)
     is_in_doubt = (operations.outcome != OK).tolist()
     search = _Search.of(entries, effects, is_in_doubt)
-    allowed = limit + FREE * len(entries)
+    allowed = limit + EACH * len(entries)
+    allowed = allowed if most is None else min(allowed, most)
     is_ordered = search.run(initial, step, allowed)
     if is_ordered:
         return None

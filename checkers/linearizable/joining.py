@@ -89,13 +89,13 @@ def operations(parts: list[Pairs]) -> Operations:
     """All operations of these row groups, in no particular order. Takes the parts out of the list, so that there are no
     two of each operation. Raises UnpairableError.
     """
-    left_over = _joined(_concatenated(Rows, [part.rest for part in parts]))
+    left_over = _joined(concatenated(Rows, [part.rest for part in parts]))
     for part in (*parts, left_over):
         if len(part.doubled):
             raise UnpairableError(int(part.doubled[0]))
     pieces = [*(part.complete for part in parts), left_over.complete, _halves(left_over.rest)]
     parts.clear()
-    return _concatenated(Operations, pieces)
+    return concatenated(Operations, pieces)
 
 
 def _positions_of_words(segment: Segment, column: str, words: Sequence[str]) -> Codes:
@@ -175,7 +175,7 @@ def _halves(rows: Rows) -> Operations:
     )
 
 
-def _concatenated(kind: type[Columns], parts: list[Columns]) -> Columns:
+def concatenated(kind: type[Columns], parts: list[Columns]) -> Columns:
     """The columns of all parts, one after the other; takes the parts out of the list."""
     columns = {
         column.name: [getattr(part, column.name) for part in parts] for column in fields(kind)

@@ -57,7 +57,7 @@ class LinearizableKeyValue(ObjectCheck):
         return (LINEARIZABLE_KEY_VALUE,)
 
     def __init__(self, limit: int = LIMIT) -> None:
-        """``limit``: states that a search may try beyond ``FREE`` for each operation."""
+        """``limit``: states that a search may try beyond 20 for each operation."""
         self.limit = limit
 
     def decide(self, operations: Operations, lists: Listed) -> Results:

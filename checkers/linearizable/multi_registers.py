@@ -69,7 +69,7 @@ class LinearizableMultiRegister(ObjectCheck):
         return (LINEARIZABLE_MULTI_REGISTER,)
 
     def __init__(self, limit: int = LIMIT, initial: int | None = NIL) -> None:
-        """``limit``: states that a search may try beyond ``FREE`` for each operation. ``initial``: the initial value;
+        """``limit``: states that a search may try beyond 20 for each operation. ``initial``: the initial value;
         None if it is not stated.
         """
         self.limit = limit

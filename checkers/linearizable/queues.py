@@ -15,7 +15,10 @@ successful dequeue without a value.
 * **queue-order** (``FifoQueue`` alone): the enqueue of a value was over before that of another one began, and the other
   one's dequeue was over before its own began, or it was not dequeued at all. Judged of values that were enqueued and
   dequeued once, and of those that are still there, where no dequeue of unknown outcome can have taken them; of what one
-  drain returned no order is assumed. Smallest break: enqueue 1, enqueue 2, dequeue 2, one after the other.
+  drain returned no order is assumed. Queues with dequeues of unknown outcome, or with values that were enqueued several
+  times, are searched for an order of all operations (``queue_search``), ``unknown`` at the bound. They are not searched
+  if a drain is in doubt.
+  Smallest break: enqueue 1, enqueue 2, dequeue 2, one after the other.
 * **queue-empty** (``FifoQueue`` alone): a queue was found empty that held one value or another at each moment of that
   operation. Judged of the same values. Smallest break: enqueue 1, dequeue nothing, dequeue 1, one after the other.
 
@@ -46,6 +49,7 @@ from nemesis.checkers.linearizable.elements import NONE, Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.queue_order import NeverEmpty, overtaken
+from nemesis.checkers.linearizable.queue_search import MAX_VALUES, SearchedQueues, searched_queues
 from nemesis.checkers.linearizable.queue_states import DRAIN, FS, QueueStates
 from nemesis.history.sources import EventSource
 
@@ -67,7 +71,7 @@ class TotalQueue(ObjectCheck):
 
     def decide(self, operations: Operations, lists: Listed) -> Results:
         operations = in_history_order(operations)
-        return self._results(_Telling.of(operations, QueueStates.of(operations, lists)))
+        return self._results(_Telling.of(operations, lists))
 
     def _results(self, telling: _Telling) -> list[Result]:
         return [telling.lost(), telling.unexpected(), telling.duplicate(self.duplicate)]
@@ -75,13 +79,26 @@ class TotalQueue(ObjectCheck):
 
 class FifoQueue(TotalQueue):
     duplicate = Verdict.INVALID
+    max_values: ClassVar[int] = MAX_VALUES
+    """The bound of the search of one queue."""
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
         return (*super().properties(), QUEUE_ORDER, EMPTY)
 
     def _results(self, telling: _Telling) -> list[Result]:
-        return [*super()._results(telling), telling.overtaking(), telling.empty()]
+        results = super()._results(telling)
+        decided = [*results, telling.overtaking(), telling.empty()]
+        keys = {
+            finding.key
+            for result in decided
+            for finding in result.findings
+            if finding.verdict is Verdict.INVALID
+        }
+        searched = searched_queues(
+            QUEUE_ORDER.name, telling.operations, telling.lists, keys, self.max_values
+        )
+        return [*results, telling.overtaking(searched), telling.empty(searched)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +106,15 @@ class _Telling:
     """What became of the values, in results."""
 
     operations: Operations
+    lists: Listed
     states: QueueStates
     elements: ElementFindings
 
     @classmethod
-    def of(cls, operations: Operations, states: QueueStates) -> _Telling:
-        return cls(operations, states, ElementFindings(operations, states.key, states.value))
+    def of(cls, operations: Operations, lists: Listed) -> _Telling:
+        states = QueueStates.of(operations, lists)
+        elements = ElementFindings(operations, states.key, states.value)
+        return cls(operations, lists, states, elements)
 
     def lost(self) -> Result:
         states = self.states
@@ -169,9 +189,9 @@ class _Telling:
             )
         return self._of_taken(DUPLICATE, findings, len(twice))
 
-    def overtaking(self) -> Result:
+    def overtaking(self, searched: SearchedQueues | None = None) -> Result:
+        """``searched``: queues of which all operations were searched for an order."""
         states = self.states
-        once = states.is_once
         late, early = overtaken(self.operations, states)
         findings = []
         for first, second in zip(
@@ -197,14 +217,23 @@ class _Telling:
             findings.append(
                 self.elements.finding(QUEUE_ORDER, key, sentence, steps, *enqueues, *dequeues)
             )
+        more = searched.findings if searched is not None else ()
         return conclude(
             QUEUE_ORDER,
-            checked=int(np.count_nonzero(once)),
-            findings=findings,
-            finding_count=len(late),
+            checked=self._ordered_count(searched),
+            findings=[*findings, *more],
+            finding_count=len(late) + len(more),
         )
 
-    def empty(self) -> Result:
+    def _ordered_count(self, searched: SearchedQueues | None) -> int:
+        """How many values that were dequeued are decided: those with one past, and all of queues that were searched."""
+        is_ordered = self.states.is_once
+        if searched is not None:
+            is_taken = self.states.first_taken != NONE
+            is_ordered = is_ordered | (is_taken & np.isin(self.states.key, searched.keys))
+        return int(np.count_nonzero(is_ordered))
+
+    def empty(self, searched: SearchedQueues | None = None) -> Result:
         states, never_empty = self.states, NeverEmpty.of(self.operations, self.states)
         findings = []
         several = zip(never_empty.operations, never_empty.first, never_empty.end, strict=True)
@@ -239,7 +268,7 @@ class _Telling:
             findings.append(self.elements.finding(EMPTY, key, sentence, steps, *rows))
         return conclude(
             EMPTY,
-            checked=int(np.count_nonzero(states.is_once)),
+            checked=self._ordered_count(searched),
             findings=findings,
             finding_count=len(never_empty.operations),
         )

@@ -19,16 +19,13 @@ import numpy as np
 
 from nemesis.checkers.framework.segment import Mask
 from nemesis.checkers.linearizable.object_operations import FAIL, INFO, NEVER, OK, Operations
-from nemesis.checkers.possible import FREE, Possible, TooManyConfigurations
+from nemesis.checkers.possible import Possible, TooManyConfigurations
 
 LIMIT: Final = 200_000
 """Configurations that are tried beyond ``possible.FREE`` for each operation, before the search gives up."""
 
 State = Any
 """Of an object: a number here, any hashable value in ``depth_search``."""
-
-
-__all__ = ["FREE", "LIMIT", "Effect", "GaveUp", "Misfit", "search", "starts_and_ends"]
 
 
 class Effect(NamedTuple):

@@ -39,10 +39,17 @@ class SetStates:
     """The read that returned it and ended first, ..."""
     last_present: Numbers
     """... or last."""
+    newest_present: Numbers
+    """Of the reads that returned it the one that began last."""
     last_absent: Numbers
     """Of the reads that did not return it the one that began last."""
     is_lost: Mask
+    is_perhaps_lost: Mask
+    """The read that began last lacks it, and overlaps a read that returned it."""
     is_stale: Mask
+    """A later read lacked it. The newest read has it."""
+    is_undecided: Mask
+    """Known, not in the newest read, and no read began after it was known."""
     is_unread: Mask
     """Added, neither returned nor lost: no read began afterwards."""
     is_recovered: Mask
@@ -69,6 +76,7 @@ class SetStates:
         added, attempted = puts.succeeded, puts.attempted
         first_present = first_of(of_answer, finish[by], by, count)
         last_present = first_of(of_answer, -finish[by], by, count)
+        newest_present = first_of(of_answer, -start[by], by, count)
         last_absent = _last_absent(operations, elements.key, of_answer, by)
         acknowledged = values_at(finish, added, NEVER)
         is_known = (added != NONE) | (first_present != NONE)
@@ -78,6 +86,10 @@ class SetStates:
             last_present != NONE, values_at(finish, last_present, NEVER), acknowledged
         )
         is_lost = is_known & (absent_since > gone_after)
+        is_later = is_known & (absent_since > known)
+        present_since = values_at(start, newest_present, ALWAYS)
+        is_returned = newest_present != NONE
+        is_stable = is_returned & ((last_absent == NONE) | (present_since > absent_since))
         too_early = finish[by] < values_at(start, attempted, NEVER)[of_answer]
         wrong = np.flatnonzero(too_early)
         _, entry = np.unique(of_answer[wrong], return_index=True)
@@ -87,9 +99,12 @@ class SetStates:
             puts=puts,
             first_present=first_present,
             last_present=last_present,
+            newest_present=newest_present,
             last_absent=last_absent,
             is_lost=is_lost,
-            is_stale=is_known & ~is_lost & (absent_since > known),
+            is_perhaps_lost=is_later & ~is_lost & ~is_stable,
+            is_stale=is_later & is_stable,
+            is_undecided=is_known & ~is_later & ~is_stable,
             is_unread=(added != NONE) & (first_present == NONE) & ~is_lost,
             is_recovered=(added == NONE) & (attempted != NONE) & (first_present != NONE),
             returned=of_answer,

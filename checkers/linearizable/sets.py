@@ -4,21 +4,23 @@ An element is *known* from the end of its successful add, or of the first read t
 that if it began afterwards.
 
 * **set-lost**: a known element that a later read did not return, and no read afterwards did (none that ended after that
-  one began). An element that was added, and no read began since, may be lost or not: ``unknown``.
-  Smallest break: add 1 is over; a read that begins afterwards returns nothing.
+  one began). If the last read to begin lacks the element and overlaps a read that returned it, Jepsen calls the element
+  lost, too. But the other read may have seen it afterwards: ``unknown``. So is an element that was added, and no read
+  began since. Smallest break: add 1 is over; a read that begins afterwards returns nothing.
 * **set-unexpected**: a read returned what nobody had tried to add by its end, or what certainly was not added.
   Smallest break: a read returns 1.
 * **set-duplicate**: one read returned an element twice. Smallest break: add 1; a read returns 1, 1.
-* **set-stale**: a later read did not return a known element, another one did afterwards. A set that need only in the
-  end be what was added may do that (``SetFull``, which reports it), a linearizable one may not (``LinearizableSet``).
+* **set-stale**: a later read did not return a known element, another one that began afterwards did. A set that need
+  only in the end be what was added may do that (``SetFull``, which reports it), a linearizable one may not
+  (``LinearizableSet``). There an element that Jepsen calls lost, and that is not lost for certain, is stale as well.
   Smallest break: add 1 is over; a read that begins afterwards returns nothing; the next one returns 1.
 * **set-order** (``LinearizableSet``): two reads, each of which lacks what the other one returned; or a read that
   returned an element without one whose add had ended before the element's began. Together with the others this is all
   that a linearizable set can do wrong (``set_order``).
   Smallest break: two reads and two adds, all at once; one read returns 1, the other one 2.
 
-Names and meanings are those of Jepsen's ``set-full``; where operations overlap this is milder: a read that overlaps the
-last one that returned the element may have been before it, and is no loss.
+Names and meanings are those of Jepsen's ``set-full``. A *stable* element is in a read that began after all reads that
+lack it. Elements that are neither stable nor lost were never read: they are not counted.
 
 Limits: all that reads returned fits into memory (16 bytes for each element of each read).
 """
@@ -72,7 +74,7 @@ class SetFull(ObjectCheck):
     def judged(self, telling: _Telling) -> list[Result]:
         """Return a result for each property."""
         return [
-            telling.lost(),
+            telling.lost(self.stale),
             telling.unexpected(),
             telling.duplicate(),
             telling.stale(self.stale),
@@ -102,19 +104,25 @@ class _Telling:
     def of(cls, operations: Operations, states: SetStates) -> _Telling:
         return cls(operations, states, ElementFindings(operations, states.key, states.value))
 
-    def lost(self) -> Result:
-        unread = np.flatnonzero(self.states.is_unread)
-        lost = np.flatnonzero(self.states.is_lost)
+    def lost(self, stale: Verdict) -> Result:
+        """``stale``: how stale elements count. If they are allowed, elements that are perhaps lost are undecided."""
+        states = self.states
+        unread = np.flatnonzero(states.is_unread)
+        lost = np.flatnonzero(states.is_lost)
+        perhaps = np.flatnonzero(states.is_perhaps_lost & (stale is Verdict.VALID))
         findings = [
-            self._lost(element)
-            for element in self.elements.first_by_row(lost, self.states.last_absent)
+            self._lost(element) for element in self.elements.first_by_row(lost, states.last_absent)
+        ]
+        findings += [
+            self._perhaps_lost(element)
+            for element in self.elements.first_by_row(perhaps, states.last_absent)
         ]
         findings += [self._unread(unread)] if len(unread) else []
         return conclude(
             LOST,
             checked=self._decided(),
             findings=findings,
-            finding_count=len(lost) + (1 if len(unread) else 0),
+            finding_count=len(lost) + len(perhaps) + (1 if len(unread) else 0),
             numbers={"recovered_elements": float(np.count_nonzero(self.states.is_recovered))},
         )
 
@@ -135,6 +143,22 @@ class _Telling:
         ]
         proof = (self.states.puts.succeeded[element], present, absent)
         return self.elements.finding(LOST, key, sentence, steps, *proof)
+
+    def _perhaps_lost(self, element: int) -> Finding:
+        key, value = self.elements.names(element)
+        absent, present = self.states.last_absent[element], self.states.last_present[element]
+        sentence = (
+            f"{value} may be lost from {key}: the last read to begin did not return it, and another one "
+            "that did was under way then."
+        )
+        steps = [
+            f"{value} was known when its add, or the first read that returned it, had ended.",
+            f"A read was under way {phrases.when(self.operations, absent)} and did not return it.",
+            f"A read was under way {phrases.when(self.operations, present)} and returned it, before or after that.",
+            "No later read shows whether the element is there. Jepsen's set-full calls it lost.",
+        ]
+        proof = (self.states.puts.succeeded[element], present, absent)
+        return self.elements.finding(LOST, key, sentence, steps, *proof, verdict=Verdict.UNKNOWN)
 
     def _unread(self, unread: Numbers) -> Finding:
         shown = self.elements.first_by_row(unread, self.states.puts.succeeded)
@@ -164,37 +188,41 @@ class _Telling:
         return self._of_entries(DUPLICATE, findings, len(states.twice))
 
     def stale(self, verdict: Verdict) -> Result:
-        stale = np.flatnonzero(self.states.is_stale)
-        findings = []
-        for element in self.elements.first_by_row(stale, self.states.last_absent):
-            key, value = self.elements.names(element)
-            states = self.states
-            proof = (
-                states.puts.succeeded,
-                states.first_present,
-                states.last_absent,
-                states.last_present,
-            )
-            absent = phrases.when(self.operations, states.last_absent[element])
-            present = phrases.when(self.operations, states.last_present[element])
-            sentence = f"A read of {key} did not return {value}, which was known; another one returned it afterwards."
-            if verdict is Verdict.VALID:
-                sentence += " A set that need only in the end be what was added may do that."
-            steps = [
-                f"{value} was known when its add, or the first read that returned it, had ended.",
-                f"A read was under way {absent}, which is later, and did not return it.",
-                f"A read that was under way {present} returned it.",
-            ]
-            rows = (positions[element] for positions in proof)
-            findings.append(
-                self.elements.finding(STALE, key, sentence, steps, *rows, verdict=verdict)
-            )
+        is_violation = verdict is not Verdict.VALID
+        stale = np.flatnonzero(self.states.is_stale | (self.states.is_perhaps_lost & is_violation))
+        findings = [
+            self._stale(element, verdict)
+            for element in self.elements.first_by_row(stale, self.states.last_absent)
+        ]
         return conclude(
             STALE,
             checked=self._decided(),
             findings=findings,
             finding_count=len(stale),
         )
+
+    def _stale(self, element: int, verdict: Verdict) -> Finding:
+        key, value = self.elements.names(element)
+        states = self.states
+        proof = (
+            states.puts.succeeded,
+            states.first_present,
+            states.last_absent,
+            states.last_present,
+        )
+        absent = phrases.when(self.operations, states.last_absent[element])
+        present = phrases.when(self.operations, states.last_present[element])
+        after = "afterwards" if states.is_stale[element] else "meanwhile or afterwards"
+        sentence = f"A read of {key} did not return {value}, which was known; another one returned it {after}."
+        if verdict is Verdict.VALID:
+            sentence += " A set that need only in the end be what was added may do that."
+        steps = [
+            f"{value} was known when its add, or the first read that returned it, had ended.",
+            f"A read was under way {absent}, which is later, and did not return it.",
+            f"A read that was under way {present} returned it.",
+        ]
+        rows = (positions[element] for positions in proof)
+        return self.elements.finding(STALE, key, sentence, steps, *rows, verdict=verdict)
 
     def contradictions(self) -> Result:
         set_order = SetOrder.of(self.operations, self.states)
@@ -240,9 +268,9 @@ class _Telling:
         return self.elements.finding(SET_ORDER, key, sentence, steps, *adds, read)
 
     def _decided(self) -> int:
-        """How many known elements some read could have lacked."""
+        """How many known elements are stable or lost."""
         is_known = (self.states.puts.succeeded != NONE) | (self.states.first_present != NONE)
-        return int(np.count_nonzero(is_known & ~self.states.is_unread))
+        return int(np.count_nonzero(is_known & ~self.states.is_undecided))
 
     def _of_entries(self, decided: Property, findings: list[Finding], count: int) -> Result:
         checked = len(self.states.returned)
@@ -260,7 +288,8 @@ LOST: Final = Property(
     name="set-lost",
     promise="What was added is read from then on.",
     unit="elements",
-    unknown="An element was added and no read began since, or events cannot be paired to operations.",
+    unknown="An element was added and no read began since, or the last read lacks it and overlaps one that has it; or "
+    "events cannot be paired to operations.",
     source=_SOURCE,
     check=SetFull,
     decided_from=frozenset({EventSource.CLIENTS}),

@@ -13,6 +13,8 @@ from typing import Final
 Operation = tuple[int, str, str, str]
 """Process, function, and the value of its invocation and of its completion, as EDN."""
 VALID, INVALID = "valid", "invalid"
+UNKNOWN = "unknown"
+"""Neither is proved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,16 @@ def _jepsen() -> Iterator[ForeignCase]:
     yield case("set", "read of all", sequence(call("add", 1), read("#{1}")), VALID)
     yield case("set", "lost element", sequence(call("add", 1), read("#{}")), INVALID)
     yield case("set", "unexpected element", sequence(call("add", 1), read("#{1 2}")), INVALID)
+    added = sequence(call("add", 1), read("#{1}"))
+    absent = read("#{}")
+    yield case("set", "seen, then absent", added + sequence(absent), INVALID)
+    flutter = added + sequence(absent, read("#{1}"))
+    yield case("set", "seen, absent, seen", flutter, VALID)
+    meanwhile = added + together(read("#{1}"), read("#{}", process=2))
+    yield case("set", "seen while absent", meanwhile, UNKNOWN)
+    yield case("linearizable-set", "seen, then seen", added + sequence(read("#{1}")), VALID)
+    yield case("linearizable-set", "seen, absent, seen", flutter, INVALID)
+    yield case("linearizable-set", "seen while absent", meanwhile, INVALID)
     queue = sequence(call("enqueue", 1), call("enqueue", 2))
     drain = sequence((1, "drain", "nil", "[2 1]"))
     yield case("queue", "drained", queue + drain, VALID)

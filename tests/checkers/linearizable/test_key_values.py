@@ -136,6 +136,6 @@ def test_a_text_that_is_not_text_is_damage() -> None:
 def test_the_bound_of_the_search_is_unknown() -> None:
     calls = [Call("append", 1, 99, values=(A + number,)) for number in range(9)]
     calls.append(Call("get", 100, 101, values=(B, A, A)))
-    outcome = only(LinearizableKeyValue(limit=-1_900), events(*calls), "linearizable-key-value")
+    outcome = only(LinearizableKeyValue(limit=-195), events(*calls), "linearizable-key-value")
     assert outcome.verdict is Verdict.UNKNOWN
     assert "gave up" in outcome.findings[0].sentence

@@ -25,6 +25,8 @@ from tests.checkers.linearizable.objects import (
 )
 
 ANOMALIES = property_names(FifoQueue)
+SEARCHED = "fits into no order"
+"""In findings about whole queues, which ``test_queue_search`` compares with all orders."""
 
 
 def enqueue(
@@ -347,8 +349,12 @@ def agree(seeds: Iterable[int]) -> dict[str, int]:
         calls = random_calls(rng)
         results = judge(FifoQueue(), events(*calls), [rng.randint(0, 20)])
         for name, count in counted(calls).items():
-            assert (results[name].verdict == "invalid") == bool(count), (seed, name, calls)
-            wrong = [finding for finding in results[name].findings if finding.verdict == "invalid"]
+            wrong = [
+                finding
+                for finding in results[name].findings
+                if finding.verdict == "invalid" and SEARCHED not in finding.sentence
+            ]
+            assert bool(wrong) == bool(count), (seed, name, calls)
             if name != "queue-order":
                 assert len(wrong) == count, (seed, name, calls)
             met[name] += bool(count)

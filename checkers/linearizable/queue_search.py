@@ -1,0 +1,192 @@
+"""Queues that keep order, where dequeues of unknown outcome may have taken values: one order of all operations.
+
+``queue_order`` decides values of which it is known when they were put in and taken out. A dequeue in doubt takes the
+first value of the queue at some time, or nothing at all. So does a value with several enqueues have several pasts. For
+the queues with either, all operations are put into one order by ``depth_search``, which may give up: ``unknown``.
+
+* Enqueues of unknown outcome are left out if no dequeue returned their value: without such a value, and without the
+  dequeue in doubt that took it, everything else is as well possible.
+* A drain is a dequeue of each value that it returned and one that finds the queue empty, all at any moment of it. That
+  permits more than a drain does, so a queue without such an order has none with the drain.
+* A dequeue in doubt takes only values that have more enqueues than dequeues that returned them. Otherwise one of these
+  dequeues would lack its value.
+* A queue with a drain in doubt is not searched: it takes any number of values.
+
+A state of the search is the values in the queue. So the memory is bounded by ``MAX_VALUES``, and the length of a queue
+by the enqueues that had begun and the dequeues that had ended at each moment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.segment import Mask, Numbers
+from nemesis.checkers.linearizable import phrases
+from nemesis.checkers.linearizable.depth_search import LIMIT, search_states
+from nemesis.checkers.linearizable.elements import Listed, answers
+from nemesis.checkers.linearizable.joining import concatenated
+from nemesis.checkers.linearizable.object_operations import (
+    FAIL,
+    INFO,
+    OK,
+    UNSET,
+    Operations,
+    by_key,
+)
+from nemesis.checkers.linearizable.queue_states import DEQUEUE, DRAIN, ENQUEUE
+from nemesis.checkers.linearizable.search import GaveUp
+
+MAX_VALUES: Final = 50_000_000
+"""Values in all states of the search of one queue, 8 bytes each."""
+FIRST: Final = UNSET + 1
+"""The value of a dequeue in doubt, which takes the first."""
+
+Values = tuple[int, ...]
+
+
+class QueueEffect(NamedTuple):
+    f: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedQueues:
+    """What the searches of some queues show."""
+
+    keys: Numbers
+    """The keys of the queues that were searched to the end."""
+    findings: tuple[Finding, ...]
+    """Of queues without an order, or with too many to search."""
+
+
+def searched_queues(
+    name: str,
+    operations: Operations,
+    lists: Listed,
+    decided_keys: set[str],
+    max_values: int,
+) -> SearchedQueues:
+    """Search the queues that need it.
+
+    ``lists``: what drains returned. ``decided_keys``: queues with other findings, which are not searched.
+    """
+    findings: list[Finding] = []
+    keys: list[int] = []
+    for of_key in by_key(operations):
+        key = int(of_key.key[0])
+        if phrases.key_name(key) not in decided_keys and _needs_search(of_key):
+            misfit = _search(name, _without_drains(of_key, lists), max_values)
+            findings += [misfit] if misfit else []
+            keys += [] if misfit and misfit.verdict is Verdict.UNKNOWN else [key]
+    return SearchedQueues(np.array(keys, dtype=np.int64), tuple(findings))
+
+
+def _needs_search(of_key: Operations) -> bool:
+    is_in_doubt = of_key.outcome == INFO
+    if np.any((of_key.f == DRAIN) & is_in_doubt):
+        return False
+    values = of_key.value[(of_key.f == ENQUEUE) & (of_key.outcome != FAIL)]
+    is_repeated = len(np.unique(values)) < len(values)
+    return is_repeated or bool(np.any((of_key.f == DEQUEUE) & is_in_doubt))
+
+
+def _without_drains(of_key: Operations, lists: Listed) -> Operations:
+    """Return the operations with dequeues instead of drains; drains that failed are left out."""
+    is_drain = of_key.f == DRAIN
+    if not np.any(is_drain):
+        return of_key
+    drains = np.flatnonzero(is_drain & (of_key.outcome == OK))
+    by, values = answers(of_key, lists)
+    positions = np.concatenate([by, drains])
+    taken = np.concatenate([values, np.full(len(drains), UNSET, dtype=np.int64)])
+    dequeues = of_key.select(positions)
+    dequeues = replace(dequeues, f=np.full_like(dequeues.f, DEQUEUE), value=taken)
+    return concatenated(Operations, [of_key.select(~is_drain), dequeues])
+
+
+def _search(name: str, of_key: Operations, max_values: int) -> Finding | None:
+    kept = of_key.select(~_is_unseen(of_key))
+    allowed = max_values // max(_longest(kept), 1)
+    if len(kept) > allowed:
+        return _too_many(name, kept)
+    effects = [
+        QueueEffect(f, FIRST if f == DEQUEUE and outcome == INFO else value)
+        for f, value, outcome in zip(
+            kept.f.tolist(), kept.value.tolist(), kept.outcome.tolist(), strict=True
+        )
+    ]
+    # A dequeue in doubt may change the queue, so it is not a look, although it states no value.
+    is_look = (kept.f == DEQUEUE) & (kept.outcome == OK) & (kept.value == UNSET)
+    step = partial(_step, _spare(kept))
+    result = search_states(kept, effects, is_look, (), step, most=allowed)
+    if result is None:
+        return None
+    if isinstance(result, GaveUp):
+        return phrases.gave_up(name, kept, result, min(LIMIT, allowed))
+    return phrases.misfit(name, kept, effects, result, _state_name, _effect_name)
+
+
+def _is_unseen(of_key: Operations) -> Mask:
+    """Whether an operation is an enqueue in doubt of a value that no dequeue returned."""
+    returned = of_key.value[(of_key.f == DEQUEUE) & (of_key.outcome == OK)]
+    in_doubt = (of_key.f == ENQUEUE) & (of_key.outcome == INFO)
+    is_unseen: Mask = in_doubt & ~np.isin(of_key.value, returned)
+    return is_unseen
+
+
+def _longest(kept: Operations) -> int:
+    """How many values the queue can have had at once in any order."""
+    begun = kept.start[(kept.f == ENQUEUE) & (kept.outcome != FAIL)]
+    is_taker = (kept.f == DEQUEUE) & (kept.outcome == OK) & (kept.value != UNSET)
+    taken = np.sort(kept.finish[is_taker])
+    begun = np.sort(begun)
+    lengths = np.arange(1, len(begun) + 1) - np.searchsorted(taken, begun, side="left")
+    return int(lengths.max(initial=0))
+
+
+def _too_many(name: str, kept: Operations) -> Finding:
+    key = phrases.key_name(int(kept.key[0]))
+    sentence = (
+        f"{key} is undecided: it has dequeues of unknown outcome or repeated values, and its "
+        f"{len(kept):,} operations on {_longest(kept):,} values are too many to search for an order."
+    )
+    return finding(name, key, sentence, *phrases.rows(kept, 0), verdict=Verdict.UNKNOWN)
+
+
+def _spare(kept: Operations) -> frozenset[int]:
+    """The values that dequeues in doubt may take: those with more enqueues than dequeues that returned them."""
+    enqueues = Counter(kept.value[(kept.f == ENQUEUE) & (kept.outcome != FAIL)].tolist())
+    returned = Counter(kept.value[(kept.f == DEQUEUE) & (kept.outcome == OK)].tolist())
+    return frozenset(enqueues - returned)
+
+
+def _step(spare: frozenset[int], state: Values, effect: QueueEffect) -> Values | None:
+    if effect.f == ENQUEUE:
+        return (*state, effect.value)
+    if effect.value == UNSET:
+        return None if state else state
+    if not state:
+        return None
+    is_taken = state[0] in spare if effect.value == FIRST else state[0] == effect.value
+    return state[1:] if is_taken else None
+
+
+def _state_name(state: Values) -> str:
+    if not state:
+        return "empty"
+    shown = [str(value) for value in state[: phrases.MAX_LISTED]]
+    more = ", …" if len(state) > phrases.MAX_LISTED else ""
+    return f"[{', '.join(shown)}{more}]"
+
+
+def _effect_name(effect: QueueEffect) -> str:
+    if effect.f == ENQUEUE:
+        return f"enqueue {effect.value}"
+    return "dequeue" if effect.value == FIRST else f"dequeue {phrases.value_name(effect.value)}"

@@ -1,0 +1,114 @@
+"""Queues with dequeues in doubt and repeated values: compared with every order of random histories."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from nemesis.checkers.breaks.operations import Call, events
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.linearizable import FifoQueue
+from tests.checkers.histories import judge
+from tests.checkers.linearizable.objects import broken
+from tests.checkers.linearizable.random_objects import Model, disagreements
+
+
+def applied(state: Hashable, call: Call) -> Iterable[Hashable]:
+    assert isinstance(state, tuple)
+    if call.f == "enqueue":
+        return ((*state, call.value),)
+    if call.outcome == "info":
+        return (state[1:],) if state else (state,)
+    if call.value is None:
+        return () if state else (state,)
+    return (state[1:],) if state[:1] == (call.value,) else ()
+
+
+def asked(rng: Random, number: int) -> Call:
+    if rng.random() < 0.5:
+        return Call("enqueue", 0, 0, value=rng.choice([number, number, 1]))
+    return Call("dequeue", 0, 0)
+
+
+def answered(state: Any, call: Call) -> Call:
+    if call.f == "enqueue" or call.outcome != "ok":
+        return call
+    return replace(call, value=state[0] if state else None)
+
+
+def changed(rng: Random, call: Call) -> Call:
+    is_answer = call.f == "dequeue" and call.outcome == "ok"
+    return replace(call, value=rng.choice([None, *range(7)])) if is_answer else call
+
+
+MODEL = Model(FifoQueue, (), applied, asked, answered, changed)
+
+
+def test_random_histories_are_judged_as_by_trying_out_every_order() -> None:
+    assert list(disagreements(MODEL, range(400))) == []
+
+
+@pytest.mark.nightly
+def test_ten_thousand_random_histories() -> None:
+    assert list(disagreements(MODEL, range(10_000))) == []
+
+
+ENQUEUES = [Call("enqueue", 2 * value, 2 * value + 1, value=value) for value in (1, 2, 3)]
+
+
+def test_a_dequeue_in_doubt_takes_one_value_at_most() -> None:
+    doubtful = Call("dequeue", 10, 11, "info")
+    assert broken(FifoQueue(), *ENQUEUES, doubtful, Call("dequeue", 20, 21, value=2)) == {}
+    late = Call("dequeue", 20, 21, value=3)
+    assert broken(FifoQueue(), *ENQUEUES, doubtful, late) == {"queue-order": 1}
+    result = judge(FifoQueue(), events(*ENQUEUES, doubtful, late))["queue-order"]
+    assert result.findings[0].sentence.startswith("dequeue 3 of the object fits into no order")
+
+
+def test_a_value_that_is_enqueued_twice() -> None:
+    again = Call("enqueue", 8, 9, value=1)
+    taken = [Call("dequeue", 20 + 2 * i, 21 + 2 * i, value=v) for i, v in enumerate((1, 2, 3, 1))]
+    assert broken(FifoQueue(), *ENQUEUES, again, *taken) == {}
+    swapped = [replace(taken[1], value=3), replace(taken[2], value=2)]
+    assert "queue-order" in broken(FifoQueue(), *ENQUEUES, again, taken[0], *swapped)
+
+
+class BoundedQueue(FifoQueue):
+    max_values = 30 * 31
+
+
+def test_a_queue_with_too_many_values_is_unknown() -> None:
+    calls = [Call("enqueue", 2 * n, 2 * n + 1, value=n) for n in range(30)]
+    calls.append(Call("dequeue", 100, 101, "info"))
+    assert judge(BoundedQueue(), events(*calls))["queue-order"].findings == ()
+    calls.append(Call("dequeue", 100, 101, "info"))
+    (undecided,) = judge(BoundedQueue(), events(*calls))["queue-order"].findings
+    assert undecided.verdict is Verdict.UNKNOWN
+    assert "32 operations on 30 values are too many" in undecided.sentence
+
+
+def test_repeated_values_that_have_an_order_are_counted() -> None:
+    calls = [Call("enqueue", 1, 2, value=1), Call("enqueue", 3, 4, value=1)]
+    results = judge(FifoQueue(), events(*calls, Call("drain", 5, 6, values=(1, 1))))
+    assert [result.verdict for result in results.values()] == [Verdict.VALID] * len(results)
+
+
+DRAINED = Call("drain", 30, 40, values=(3,))
+
+
+def test_a_drain_takes_what_it_returned_and_leaves_nothing() -> None:
+    doubtful = Call("dequeue", 10, 11, "info")
+    assert broken(FifoQueue(), *ENQUEUES, doubtful, Call("dequeue", 20, 21, value=2), DRAINED) == {}
+    assert broken(FifoQueue(), *ENQUEUES, Call("dequeue", 20, 21, value=1), doubtful, DRAINED) == {}
+    first = Call("dequeue", 50, 51, value=1)
+    late = [*ENQUEUES, Call("enqueue", 50, 51, value=3), doubtful, Call("dequeue", 20, 21, value=2)]
+    assert "queue-order" in broken(FifoQueue(), *late, DRAINED, first)
+
+
+def test_a_queue_with_a_drain_in_doubt_is_not_searched() -> None:
+    calls = [*ENQUEUES, Call("dequeue", 10, 11, "info"), Call("drain", 12, 13, "info")]
+    assert broken(FifoQueue(), *calls, Call("dequeue", 20, 21, value=3)) == {}
