@@ -8,6 +8,7 @@
   ``offset_lookups``, ``record_deletions``; ``control_traces`` records the answers to control requests
 * ``transaction_marker_channel_manager``   markers on their way to the leaders of partitions
 * ``transaction_verifications``, ``add_partitions_to_txn_manager``   asked before a transaction opens in a log
+* ``inter_broker_senders``   one queue and one request under way for each broker that these two send to
 * ``coordinator_replicas``, ``coordinator_roles``   the replicas and roles of this broker as its coordinators know them
 * ``kafka_request_handler``   the tasks that take requests from the queue
 * ``abstract_fetcher_manager``, ``replica_fetcher_manager``, ``replica_fetcher_thread``,

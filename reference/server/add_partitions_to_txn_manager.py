@@ -1,9 +1,9 @@
 """Asks transaction coordinators whether they have partitions (KIP-890); implements ``TransactionCoordinators``.
 
-Each broker that coordinates has a queue and, while that has questions, a task that sends all of them in one
-AddPartitionsToTxn at a time. The queue has one question of a transactional id: the producer of an older one has sent
-its request again, or is fenced. A coordinator that is not known is reported at once, and one that does not answer after
-its time-out; nothing is asked twice, because the producer sends its request again.
+All questions to a broker that coordinates go in one AddPartitionsToTxn at a time. Its queue has one question of a
+transactional id: the producer of an older one has sent its request again, or is fenced. A coordinator that is not known
+is reported at once, and one that does not answer after its time-out; nothing is asked twice, because the producer sends
+its request again.
 
 A Kafka broker before 3.5 does not know the question. So each broker is asked for its versions first; the partitions of
 such a coordinator count as verified, as in Kafka.
@@ -34,7 +34,8 @@ from nemesis.reference.model import (
 from nemesis.reference.network.errors import NetworkError
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.protocol.versions import OFFERED, ApiKey
-from nemesis.reference.server.connection import Connection, ConnectionFactory
+from nemesis.reference.server.connection import ConnectionFactory
+from nemesis.reference.server.inter_broker_senders import InterBrokerSenders
 from nemesis.reference.server.metadata_cache import MetadataCache
 
 _logger = logging.getLogger(__name__)
@@ -66,13 +67,15 @@ class AddPartitionsToTxnManager:
     def __init__(
         self, config: KafkaConfig, *, metadata_cache: MetadataCache, connect: ConnectionFactory
     ) -> None:
-        self._client_id = f"broker-{config.broker_id}-add-partitions-manager"
         self._listener_name = config.listener_config.inter_broker_listener_name
         self._metadata_cache = metadata_cache
-        self._connect = connect
-        self._queues: dict[int, dict[str, _Question]] = {}
-        self._senders: dict[int, asyncio.Task[None]] = {}
-        self._connections: dict[int, Connection] = {}
+        self._senders = InterBrokerSenders(
+            "add-partitions-to-txn-sender",
+            f"broker-{config.broker_id}-add-partitions-manager",
+            connect=connect,
+            new_queue=dict[str, _Question],
+            send_all=self._settle_all,
+        )
         self._highest_versions: dict[int, int] = {}
         """Of AddPartitionsToTxn, by broker; forgotten with the connection."""
 
@@ -95,12 +98,7 @@ class AddPartitionsToTxnManager:
 
     async def shutdown(self) -> None:
         """Ask nothing from now on; open questions stay without an answer, as their requests do."""
-        senders = list(self._senders.values())
-        for sender in senders:
-            sender.cancel()
-        await asyncio.gather(*senders, return_exceptions=True)
-        for connection in self._connections.values():
-            await connection.close()
+        await self._senders.shutdown()
 
     def _coordinator(self, transactional_id: str) -> BrokerEndPoint | None:
         count = len(self._metadata_cache.topic_partitions(TRANSACTION_STATE_TOPIC_NAME))
@@ -115,7 +113,7 @@ class AddPartitionsToTxnManager:
         return self._metadata_cache.alive_broker_node(broker_id, self._listener_name)
 
     def _enqueue(self, broker_id: int, question: _Question) -> None:
-        queue = self._queues.setdefault(broker_id, {})
+        queue = self._senders.queue(broker_id)
         transactional_id = question.producer.transactional_id
         queued = queue.get(transactional_id)
         if queued is not None:
@@ -128,20 +126,9 @@ class AddPartitionsToTxnManager:
                 ErrorCode.invalid_producer_epoch if is_fenced else ErrorCode.network_exception
             )
         queue[transactional_id] = question
-        if broker_id not in self._senders:
-            loop = asyncio.get_running_loop()
-            self._senders[broker_id] = loop.create_task(
-                self._run(broker_id), name=f"add-partitions-to-txn-sender-{broker_id}"
-            )
 
-    async def _run(self, broker_id: int) -> None:
-        try:
-            while queue := self._queues.pop(broker_id, None):
-                await self._settle_all(broker_id, list(queue.values()))
-        finally:
-            del self._senders[broker_id]
-
-    async def _settle_all(self, broker_id: int, questions: list[_Question]) -> None:
+    async def _settle_all(self, broker_id: int, queue: dict[str, _Question]) -> None:
+        questions = list(queue.values())
         try:
             await self._ask(broker_id, questions)
         except NetworkError as failure:
@@ -175,9 +162,7 @@ class AddPartitionsToTxnManager:
         node = self._node(broker_id)
         if node is None:
             raise NetworkError(f"broker {broker_id} is not alive", definite=True)
-        connection = self._connections.get(broker_id)
-        if connection is None:
-            connection = self._connections[broker_id] = self._connect(self._client_id)
+        connection = self._senders.connection(broker_id)
         highest = self._highest_versions.get(broker_id)
         if highest is None:
             request = build(load_request_schema(ApiKey.API_VERSIONS, 0))

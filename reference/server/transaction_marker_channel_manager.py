@@ -1,7 +1,7 @@
 """The markers on their way to the leaders of partitions; implements ``MarkerChannels``.
 
-Each broker has a queue and, while that has markers, a task that sends all of them in one WriteTxnMarkers at a time. A
-partition without a live leader is answered at once: its sender retries.
+All markers for a broker go in one WriteTxnMarkers at a time. A partition without a live leader is answered at once: its
+sender retries.
 
 Source: kafka.coordinator.transaction.TransactionMarkerChannelManager of Kafka 3.9.
 """
@@ -31,7 +31,8 @@ from nemesis.reference.coordinator.transaction.transaction_state_manager import 
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.network.errors import NetworkError
-from nemesis.reference.server.connection import Connection, ConnectionFactory
+from nemesis.reference.server.connection import ConnectionFactory
+from nemesis.reference.server.inter_broker_senders import InterBrokerSenders
 from nemesis.reference.server.metadata_cache import MetadataCache
 
 _logger = logging.getLogger(__name__)
@@ -50,13 +51,15 @@ class TransactionMarkerChannelManager:
     def __init__(
         self, config: KafkaConfig, *, metadata_cache: MetadataCache, connect: ConnectionFactory
     ) -> None:
-        self._client_id = f"broker-{config.broker_id}-txn-marker-sender"
         self._listener_name = config.listener_config.inter_broker_listener_name
         self._metadata_cache = metadata_cache
-        self._connect = connect
-        self._queues: dict[int, list[_Queued]] = {}
-        self._senders: dict[int, asyncio.Task[None]] = {}
-        self._connections: dict[int, Connection] = {}
+        self._senders = InterBrokerSenders(
+            "txn-marker-sender",
+            f"broker-{config.broker_id}-txn-marker-sender",
+            connect=connect,
+            new_queue=list[_Queued],
+            send_all=self._send,
+        )
 
     def exists(self, topic_partition: TopicPartition) -> bool:
         return self._metadata_cache.contains(topic_partition)
@@ -75,16 +78,11 @@ class TransactionMarkerChannelManager:
                 unavailable = dict.fromkeys(keys, ErrorCode.leader_not_available)
                 asyncio.get_running_loop().call_soon(on_answer, unavailable)
             else:
-                self._enqueue(leader, _Queued(marker, tuple(keys), on_answer))
+                self._senders.queue(leader).append(_Queued(marker, tuple(keys), on_answer))
 
     async def shutdown(self) -> None:
         """Send nothing from now on; what is queued is dropped, as with the process."""
-        senders = list(self._senders.values())
-        for sender in senders:
-            sender.cancel()
-        await asyncio.gather(*senders, return_exceptions=True)
-        for connection in self._connections.values():
-            await connection.close()
+        await self._senders.shutdown()
 
     def _live_leader(self, key: TopicPartition) -> int | None:
         info = self._metadata_cache.partition_info(key)
@@ -92,21 +90,6 @@ class TransactionMarkerChannelManager:
             return None
         node = self._metadata_cache.alive_broker_node(info.leader, self._listener_name)
         return None if node is None else node.id
-
-    def _enqueue(self, broker_id: int, queued: _Queued) -> None:
-        self._queues.setdefault(broker_id, []).append(queued)
-        if broker_id not in self._senders:
-            loop = asyncio.get_running_loop()
-            self._senders[broker_id] = loop.create_task(
-                self._run(broker_id), name=f"txn-marker-sender-{broker_id}"
-            )
-
-    async def _run(self, broker_id: int) -> None:
-        try:
-            while batch := self._queues.pop(broker_id, None):
-                await self._send(broker_id, batch)
-        finally:
-            del self._senders[broker_id]
 
     async def _send(self, broker_id: int, batch: Sequence[_Queued]) -> None:
         errors = await self._written(broker_id, batch)
@@ -127,9 +110,7 @@ class TransactionMarkerChannelManager:
         node = self._metadata_cache.alive_broker_node(broker_id, self._listener_name)
         if node is None:
             return {}
-        connection = self._connections.get(broker_id)
-        if connection is None:
-            connection = self._connections[broker_id] = self._connect(self._client_id)
+        connection = self._senders.connection(broker_id)
         try:
             response = await connection.send(
                 node.host, node.port, _request(batch), timeout_s=REQUEST_TIMEOUT_MS / 1000
