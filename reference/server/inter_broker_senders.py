@@ -18,7 +18,7 @@ _Queue = TypeVar("_Queue", bound=Sized)
 
 
 class InterBrokerSenders(Generic[_Queue]):
-    """``new_queue`` makes an empty queue; ``send_all`` sends what one held, and answers whatever happens."""
+    """``new_queue`` makes an empty queue; ``send_all`` sends the content of one, and raises nothing."""
 
     def __init__(
         self,
