@@ -5,6 +5,7 @@
 * ``lines``         a file to operations, whatever is damaged
 * ``sessions``      sessions of transactions without times, as dbcop, PolySI and Cobra have them
 * ``text_operations`` an operation per line, as Jepsen's ``history.txt`` and its log have it
+* ``binary_store``  the blocks of Jepsen's ``test.jepsen``; ``fressian`` reads the values in them
 * ``operations``    what a line says
 * ``operation_order`` the order of operations, and times that keep it
 * ``pairs``         which completion belongs to which invocation

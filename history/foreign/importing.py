@@ -24,6 +24,7 @@ from msgspec import structs
 
 from nemesis.history.errors import ForeignHistoryError, MissingHistoryError
 from nemesis.history.events import Event, Kind
+from nemesis.history.foreign.binary_store import is_binary_store
 from nemesis.history.foreign.key_maps import MonotonicKeys, PredicateInserts
 from nemesis.history.foreign.key_values import KeyValues
 from nemesis.history.foreign.lines import GZIP, Unreadable, read_lines
@@ -94,8 +95,6 @@ CHANGES: Final = frozenset(
 )
 """Functions that change an object of some workload: without these operations a history lacks some."""
 PROBE_BYTES: Final = 64 * 1024
-JEPSEN: Final = b"JEPSEN"
-"""How a file of ``jepsen.store.format`` begins."""
 HASHED_BYTES: Final = 1024 * 1024
 IGNORE_TIME: Final = TRANSACTIONS | {
     "queue",
@@ -259,12 +258,7 @@ def _require_text(path: Path) -> None:
                 beginning = file.read(PROBE_BYTES)
     except (OSError, EOFError, zlib.error) as error:
         raise MissingHistoryError(f"{path} cannot be read: {error}") from None
-    if beginning.startswith(JEPSEN):
-        raise ForeignHistoryError(
-            f"{path} is Jepsen's binary store, which is not read here: give history.edn or history.txt, "
-            "which Jepsen writes beside it"
-        )
-    if b"\0" in beginning:
+    if b"\0" in beginning and not is_binary_store(beginning):
         raise ForeignHistoryError(f"{path} is no history: it is not text")
 
 

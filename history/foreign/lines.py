@@ -3,7 +3,8 @@
 A history is a file of maps, one after the other, commonly one per line, or one vector of them. JSON likewise: an object
 per line, or one array. Which of the two it is, the first character that matters tells. A map or an object around the
 vector (``{"history": [...]}``) is left out. A file that is compressed with gzip is read as the file inside. Jepsen's
-``history.txt`` and its logs have an operation per line without braces (``text_operations``).
+``history.txt`` and its logs have an operation per line without braces (``text_operations``). Of Jepsen's
+``test.jepsen`` (``binary_store``) the number of an operation stands for its line.
 
 What cannot be read costs only itself: reading goes on at the next line that begins like an operation. A map may take
 several lines; it ends at the latest where another operation begins. Where the file ends inside a map it was cut off
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from nemesis.history.foreign import edn
+from nemesis.history.foreign.binary_store import DamagedChunk, is_binary_store, read_forms
 from nemesis.history.foreign.edn import MAX_DEPTH, TOO_DEEP, EdnError
 from nemesis.history.foreign.operations import NotAnOperation, Operation, operation_of
 from nemesis.history.foreign.text_operations import is_text_history, text_operation
@@ -68,7 +70,14 @@ Read = Operation | Unreadable
 
 
 def read_lines(path: Path) -> Iterator[Read]:
-    """Yield what the file says, line by line; raises OSError."""
+    """Yield what the file says, line by line; raises OSError, ForeignHistoryError."""
+    with path.open("rb") as start:
+        is_store = is_binary_store(start.read(PROBE_CHARACTERS))
+    if is_store:
+        for number, form in read_forms(path):
+            is_damaged = isinstance(form, DamagedChunk)
+            yield Unreadable(number, form.reason) if is_damaged else _said(form, number)
+        return
     with open_text(path) as file:
         probe = file.read(PROBE_CHARACTERS)
         file.seek(0)

@@ -48,7 +48,7 @@ def test_a_compressed_file_that_is_cut_off(tmp_path: Path) -> None:
     assert "is cut off where the file ends" in " ".join(cut.problems.sentences())
 
 
-def test_the_binary_store_is_refused_with_what_to_give_instead(tmp_path: Path) -> None:
+def test_a_binary_store_without_blocks_is_refused_with_what_to_give_instead(tmp_path: Path) -> None:
     file = tmp_path / "test.jepsen"
     file.write_bytes(b"JEPSEN\0\0\0\1" + bytes(40))
     with pytest.raises(HistoryError, match=r"binary store.*history\.edn"):
