@@ -68,9 +68,12 @@ class ProducerTransactions:
         return operation.succeeded
 
     async def begin(self, tps: Sequence[TopicPartition]) -> bool:
-        """Begin a transaction and add the partitions to it."""
+        """Begin a transaction and add the partitions to it, by a request unless their leaders add them."""
         self._transaction = next(self._numbers.transactions)
         self._recorder.record(Kind.TRANSACTION_BEGUN, **self._columns)
+        if self.producer.is_implicit:
+            await self.producer.add_partitions(tps)
+            return True
         columns = {"f": "add-partitions", "count": len(tps)} | self._columns
         with self._operation(columns) as operation:
             await self.producer.add_partitions(tps)

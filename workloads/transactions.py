@@ -24,9 +24,10 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from nemesis.workloads.base import WorkloadContext
+from nemesis.workloads.base import NotReadyError, WorkloadContext
 from nemesis.workloads.committed_reads import read_committed
 from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.implicit_transactions import transaction_version
 from nemesis.workloads.kafka.transactional_producer import TransactionalProducer
 from nemesis.workloads.partitions import TopicPartition
 from nemesis.workloads.processes import Program
@@ -63,7 +64,7 @@ class TransactionsOptions(
     transaction_records: Annotated[int, Meta(ge=1, le=100)] = 3
     """The most records that it writes to one of them."""
     renews_in_doubt: bool = True
-    """``true``: a transactor takes a new epoch after a request in doubt; ``false``: it goes on, as Kafka's producer."""
+    """``true``: producers take a new epoch after a request in doubt; ``false``: they go on, as Kafka's producers."""
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself; msgspec makes a ``ValidationError`` of the error."""
@@ -98,10 +99,24 @@ class Transactions(ProduceConsume):
             reads=self._reads,
             shape=chosen.record_shape,
             outputs=self._outputs,
+            renews_in_doubt=chosen.renews_in_doubt,
             permits=self._context.permits,
         )
         self._polls: defaultdict[str, count[int]] = defaultdict(lambda: count(1))
         """By process the numbers of the processes to which its polls belong."""
+        self._transaction_version = 0
+        """Of the cluster, as ``setup`` has learned it."""
+
+    async def setup(self, timeout_s: float) -> None:
+        """Also learn which requests the cluster's transactions need."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        await super().setup(timeout_s)
+        try:
+            async with asyncio.timeout_at(deadline):
+                while not await self._learn_transaction_version():
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise NotReadyError(f"no broker answered ApiVersions within {timeout_s:g} s") from None
 
     def _programs(self) -> Iterator[tuple[str, Program]]:
         yield from super()._programs()
@@ -136,6 +151,17 @@ class Transactions(ProduceConsume):
     def _outputs(self) -> list[TopicPartition]:
         return [tp for tp in self._partitions.known if tp[0] != _SOURCE]
 
+    async def _learn_transaction_version(self) -> bool:
+        process = "transactions-setup"
+        client = self._clients.client(process)
+        columns = {"f": "transaction-version"}
+        with self._log.operation(self._context.recorder(process), columns) as operation:
+            version = await transaction_version(client, self._clients.timeout_s)
+            operation.ok(count=version)
+            self._transaction_version = version
+        client.close()
+        return operation.succeeded
+
     def _run_transactor(self, name: str, index: int) -> Coroutine[Any, Any, None]:
         return Transactor(
             name,
@@ -167,6 +193,7 @@ class Transactions(ProduceConsume):
             request_timeout_s=self._clients.timeout_s,
             delivery_timeout_s=options.delivery_timeout_ms / 1000,
             transaction_timeout_ms=options.transaction_timeout_ms,
+            transaction_version=self._transaction_version,
         )
         recorder = self._context.recorder(process)
         return ProducerTransactions(producer, client, self._numbers, recorder)

@@ -37,6 +37,7 @@ class TransformerSettings(NamedTuple):
     shape: RecordShape
     outputs: Callable[[], list[TopicPartition]]
     """The partitions to which records are written."""
+    renews_in_doubt: bool
     permits: Callable[[str, int], bool]
 
 
@@ -93,7 +94,8 @@ class Transformer:
             is_commit = self._rng.random() >= ABORT_SHARE
             if not self._settings.permits(self._name, self._step):
                 continue
-            if not producer.is_ready or producer.is_in_doubt or producer.is_open:
+            is_in_doubt = self._settings.renews_in_doubt and producer.is_in_doubt
+            if not producer.is_ready or is_in_doubt or producer.is_open:
                 position = None
                 await transactions.initialize()
                 continue

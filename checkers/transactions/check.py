@@ -27,7 +27,8 @@ broker's answer names as aborted.
 
 Only what clients know counts, so the properties judge Kafka, too. An acknowledged end proves that the transaction was
 open until its producer asked for this end: had the coordinator decided before, because of a time-out or of the next
-producer, it would have refused the producer's epoch.
+producer, it would have refused the producer's epoch. With ``transaction.version`` 2 only a commit proves that: there
+the coordinator takes an abort for a repeated one when it has aborted the transaction itself (KIP-890).
 
 What a correct cluster does and is not convicted for: a commit whose outcome is unknown takes effect, or does not, or
 later; a transaction without an end is aborted by the next producer of its id, or by its time-out; a request that was

@@ -13,14 +13,17 @@ from nemesis.history.events import READ_COMMITTED, Event, Kind
 SEND, POLL, INIT = "send", "poll", "init-producer-id"
 COMMIT, ABORT = "commit-transaction", "abort-transaction"
 ADD_PARTITIONS, SEND_OFFSET = "add-partitions", "send-offset"
+VERSION = "transaction-version"
 ACCEPTED_BY_BROKERS: Final = (ADD_PARTITIONS, SEND, SEND_OFFSET, COMMIT, ABORT)
 """What a producer needs its epoch for."""
-FUNCTIONS: Final = frozenset({*ACCEPTED_BY_BROKERS, INIT, POLL})
+FUNCTIONS: Final = frozenset({*ACCEPTED_BY_BROKERS, INIT, POLL, VERSION})
 COLUMNS: Final = (
     *("f", "op", "topic", "topic_id", "partition", "node", "offset", "value", "key", "error"),
     *("offsets", "values", "last_offset", "isolation", "transactional_id", "transaction"),
-    *("producer_id", "producer_epoch"),
+    *("producer_id", "producer_epoch", "count"),
 )
+_REPEATS_ABORTS: Final = 2
+"""The ``transaction.version`` from which on an abort of what the coordinator has aborted itself is acknowledged."""
 NEVER: Final = 2**63 - 1
 Partition = tuple[str | None, int | None, str | None]
 
@@ -70,8 +73,13 @@ class Transaction:
     abort: Operation | None = None
 
     @property
+    def is_committed(self) -> bool:
+        """Whether its commit was acknowledged."""
+        return self.commit is not None and self.commit.is_ok
+
+    @property
     def is_acknowledged(self) -> bool:
-        """Whether an end of it was acknowledged: until it was asked for, the transaction was open."""
+        """Whether an end of it was acknowledged."""
         return any(end is not None and end.is_ok for end in (self.commit, self.abort))
 
     @property
@@ -98,6 +106,14 @@ class Produced:
     """By transactional id, those that succeeded."""
     requests: list[Operation] = field(default_factory=list)
     """Those that succeeded and need an epoch."""
+    version: int = 0
+    """The ``transaction.version`` of the cluster."""
+
+    def was_open(self, transaction: Transaction) -> bool:
+        """Whether a transaction was certainly open until its producer asked for an end."""
+        if self.version >= _REPEATS_ABORTS:
+            return transaction.is_committed
+        return transaction.is_acknowledged
 
 
 def partition_of(event: Event) -> Partition:
@@ -117,6 +133,9 @@ def produced(rows: Iterable[Row]) -> Produced:
             case "init-producer-id":
                 if operation.is_ok and event.transactional_id is not None:
                     result.inits[event.transactional_id].append(operation)
+            case "transaction-version":
+                if operation.is_ok:
+                    result.version = event.count or 0
             case _ if event.transaction is not None:
                 _take_in(result, operation, event.transaction)
     return result

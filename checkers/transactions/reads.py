@@ -135,11 +135,12 @@ def _passed_over(send: Operation, polls: list[Operation]) -> Operation | None:
 def _first_offsets(known: Produced) -> dict[Partition, list[tuple[int, Operation, Transaction]]]:
     """Where the transactions of a partition begin for certain, of those that were open until their producer ended them.
 
-    An acknowledged end proves that the coordinator had not decided before: it would have refused the producer.
+    An acknowledged end proves that the coordinator had not decided before: it would have refused the producer. With
+    ``transaction.version`` 2 only a commit proves that.
     """
     firsts: dict[Partition, list[tuple[int, Operation, Transaction]]] = defaultdict(list)
     for transaction in known.transactions.values():
-        if not transaction.is_acknowledged:
+        if not known.was_open(transaction):
             continue
         first: dict[Partition, Operation] = {}
         for send in transaction.sends:

@@ -6,8 +6,9 @@ Writer: the harness, for the transactional producers of the workload ``transacti
 the producer last held for the coordinator.
 
 A transaction has one number (``transaction``). It begins with ``transaction-begun``, which is the producer's own
-knowledge: the coordinator learns of the transaction from ``add-partitions``. It ends with ``commit-transaction`` or
-``abort-transaction``; one without an end was left by a producer that was killed, fenced or in doubt.
+knowledge. The coordinator learns of it from ``add-partitions``; if ``transaction-version`` is 2, from the first write.
+It ends with ``commit-transaction`` or ``abort-transaction``; one without an end was left by a producer that was
+killed, fenced or in doubt.
 """
 
 from __future__ import annotations
@@ -15,6 +16,19 @@ from __future__ import annotations
 from nemesis.history.events import Kind, Records, Word
 from nemesis.history.vocabulary.clients import OperationView
 from nemesis.history.vocabulary.declaring import View, answers, declares, invokes
+
+
+@invokes("transaction-version")
+class TransactionVersion(OperationView, frozen=True, kw_only=True):
+    """A client asks for the cluster's ``transaction.version`` (ApiVersions)."""
+
+
+@answers("transaction-version")
+class TransactionVersionOk(TransactionVersion, frozen=True, kw_only=True):
+    """Some broker has answered."""
+
+    count: int
+    """The version; 0: the cluster does not have the feature."""
 
 
 @declares(Kind.TRANSACTION_BEGUN)

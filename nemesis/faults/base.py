@@ -253,6 +253,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     duration_s: Duration = 0.0
 
+    @property
+    def own_needs(self) -> frozenset[type]:
+        """What this fault of the kind needs: possibly less than ``needs``, which covers all that can be drawn."""
+        return self.needs
+
     @classmethod
     @abstractmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

@@ -107,6 +107,11 @@ class StrayRequests(Fault, frozen=True, kw_only=True):
         Meta(ge=100, le=MAX_LATE_MS, description="milliseconds after which a copy arrives"),
     ] = 2_000
 
+    @property
+    def own_needs(self) -> frozenset[type]:
+        """Requests of transactions are sent all the time: no session has to end for them, so KRaft will do."""
+        return frozenset({StrayLinks}) if self.requests in TRANSACTION_KEYS else self.needs
+
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         requests: RequestKind = rng.choice(["control", "control", *SELECTORS])

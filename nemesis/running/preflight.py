@@ -279,10 +279,13 @@ def _without_zookeepers_faults(request: RunRequest) -> RunRequest:
 def _require_support(request: RunRequest, *, kinds: Sequence[str]) -> None:
     """Raise ``FaultUnsupported`` for a fault of the plan, or one of these kinds, that the runtime cannot do."""
     missing = request.missing()
-    wanted = {*(planned.fault.name for planned in request.plan), *kinds}
+    needed = {name: FAULTS[name].needs for name in kinds}
+    for planned in request.plan:
+        name = planned.fault.name
+        needed[name] = needed.get(name, frozenset()) | planned.fault.own_needs
     unsupported: defaultdict[str, list[str]] = defaultdict(list)
-    for name, fault in FAULTS.items():
-        if name in wanted and (lacking := first_missing(fault.needs, missing)) is not None:
+    for name in FAULTS:
+        if (lacking := first_missing(needed.get(name, ()), missing)) is not None:
             unsupported[lacking.reason].append(name)
     if any(planned.after is not None for planned in request.plan) and Traces in missing:
         unsupported[missing[Traces].reason].append("after")

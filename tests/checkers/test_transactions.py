@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nemesis.checkers import CHECKERS
-from nemesis.checkers.breaks.events import history, poll, started
+from nemesis.checkers.breaks.events import client, history, poll, started
 from nemesis.checkers.breaks.transactions_read import (
     ABORTED_READ,
     FENCED_PRODUCER,
+    NO_PARTITION,
     READ_BEYOND_LSO,
     TORN_TRANSACTION,
     committed_poll,
@@ -86,6 +87,24 @@ def test_a_transaction_without_an_acknowledged_end_may_have_been_aborted_before(
     for outcome in ("fail", "info"):
         assert I not in verdicts(sent(0, 1, 5), over, request(4, COMMIT, outcome=outcome))
     assert I not in verdicts(sent(0, 1, 5), over)
+
+
+@pytest.mark.parametrize(("version", "verdict"), [(0, I), (1, I), (2, V)])
+def test_with_version_2_an_acknowledged_abort_may_repeat_that_of_the_coordinator(
+    version: int, verdict: Verdict
+) -> None:
+    asked = client(0, "transactions-setup", "invoke", "transaction-version", 0, **NO_PARTITION)
+    answered = client(
+        1, "transactions-setup", "ok", "transaction-version", 0, count=version, **NO_PARTITION
+    )
+    passed_over = [
+        *sent(10, 1, 0),
+        *sent(12, 2, 1, 2, epoch=1),
+        *request(14, COMMIT, 2, epoch=1),
+        *committed_poll(16, 0, {1: 2}, 1),
+        *request(18, ABORT),
+    ]
+    assert verdicts([asked, answered], passed_over)[1] is verdict
 
 
 def test_a_record_that_is_acknowledged_after_the_poll_has_begun_proves_nothing() -> None:

@@ -9,7 +9,8 @@
 * ``consumer_coordinator``  ConsumerCoordinator: one member of a group; ``group_requests`` and
   ``group_offset_requests`` its requests, ``consumer_protocol`` what members tell each other, ``assignors`` who is to
   own which partition
-* ``transactional_producer``  TransactionalProducer: one transaction at a time; ``transaction_requests`` its requests
+* ``transactional_producer``  TransactionalProducer: one transaction at a time; ``transaction_requests`` its requests,
+  ``implicit_transactions`` those of later Kafka
 * ``committed_records``     what a fetch of committed records returns
 * ``cluster_metadata``      what one broker knew of the cluster
 * ``produces``      produce requests of several partitions, and their answers

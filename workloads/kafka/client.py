@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from random import Random  # noqa: TID251 - the type only
 from typing import Any
 
+from kio.schema.produce.v9.request import ProduceRequest
+
 from nemesis.workloads.kafka import codec as wire_format
 from nemesis.workloads.kafka.cluster_metadata import ALL_TOPICS, ClusterMetadata, cluster_metadata
 from nemesis.workloads.kafka.codec import Codec
@@ -99,11 +101,16 @@ class KafkaClient:
         acks: int,
         timeout_s: float,
         transactional_id: str | None = None,
+        kind: type[ProduceRequest] = ProduceRequest,
     ) -> Sent:
         """Send a batch as it is to the leader that the metadata names. Raises ``KafkaError``."""
         tp = topic, partition
         outcomes = await self.send_batches(
-            {tp: batch}, acks=acks, timeout_s=timeout_s, transactional_id=transactional_id
+            {tp: batch},
+            acks=acks,
+            timeout_s=timeout_s,
+            transactional_id=transactional_id,
+            kind=kind,
         )
         outcome = outcomes[tp]
         if isinstance(outcome, KafkaError):
@@ -117,8 +124,11 @@ class KafkaClient:
         acks: int,
         timeout_s: float,
         transactional_id: str | None = None,
+        kind: type[ProduceRequest] = ProduceRequest,
     ) -> dict[tuple[str, int], Sent | KafkaError]:
         """Send a batch to each of these partitions in one request, to the leader of the first one.
+
+        ``kind`` is the class of the request, Produce 9 by default.
 
         Returns the outcome of each; with ``acks=0`` no more than that it was sent, at offset −1. Raises ``KafkaError``
         when the whole request failed.
@@ -126,7 +136,7 @@ class KafkaClient:
         leader = self.metadata.leader(*next(iter(batches)))
         node = -1 if leader is None else leader
         request = produce_request(
-            batches, acks=acks, timeout_s=timeout_s, transactional_id=transactional_id
+            batches, acks=acks, timeout_s=timeout_s, transactional_id=transactional_id, kind=kind
         )
         if acks == 0:
             await self.request(node, request, timeout_s, is_answered=False)

@@ -28,6 +28,13 @@ def _response_class(api_key: int, version: int, request_name: str) -> Any:
     return getattr(module, request_name.removesuffix("Request") + "Response")
 
 
+def _response_of(request: Any) -> Any:
+    """Return the response of the request's version: kio's, unless the request names another one."""
+    if (declared := getattr(request, "__response__", None)) is not None:
+        return declared
+    return _response_class(request.__api_key__, request.__version__, type(request).__name__)
+
+
 class KafkaConnection:
     """Sends one request at a time. Not usable after an error."""
 
@@ -85,10 +92,7 @@ class KafkaConnection:
             self._stream.tell(frame)
             return None
         answer = await self._stream.ask(frame, deadline=deadline)
-        response_class = _response_class(
-            request.__api_key__, request.__version__, type(request).__name__
-        )
-        correlation_id, response = self._codec.decode_response(answer, response_class)
+        correlation_id, response = self._codec.decode_response(answer, _response_of(request))
         if correlation_id != self._correlation_id:
             raise ConnectionFailed("CORRELATION_ID_MISMATCH", definite=False)
         return response

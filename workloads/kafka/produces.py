@@ -30,8 +30,9 @@ def produce_request(
     acks: int,
     timeout_s: float,
     transactional_id: str | None = None,
+    kind: type[produce.ProduceRequest] = produce.ProduceRequest,
 ) -> produce.ProduceRequest:
-    """Return the request that brings a batch to each of these partitions."""
+    """Return the request that brings a batch to each of these partitions; its class may be one of a later version."""
     topics: dict[str, list[produce.PartitionProduceData]] = {}
     for (topic, partition), batch in batches.items():
         topics.setdefault(topic, []).append(
@@ -39,7 +40,7 @@ def produce_request(
                 index=cast("i32", partition), records=cast("Records", batch)
             )
         )
-    return produce.ProduceRequest(
+    return kind(
         transactional_id=None if transactional_id is None else TransactionalId(transactional_id),
         acks=cast("i16", acks),
         timeout=milliseconds(int(timeout_s * 1000)),

@@ -1,7 +1,8 @@
 """Requests of transactional producers: one function for each, and what its answer says.
 
 Versions are those of Kafka 3.9 with ``transaction.version`` 0: FindCoordinator 4, InitProducerId 4,
-AddPartitionsToTxn 3, AddOffsetsToTxn 3, TxnOffsetCommit 3, EndTxn 3.
+AddPartitionsToTxn 3, AddOffsetsToTxn 3, TxnOffsetCommit 3, EndTxn 3. Those of ``transaction.version`` 2 are in
+``implicit_transactions``.
 
 Numbers are ``cast``, as in ``client``.
 """
@@ -23,6 +24,10 @@ from kio.schema.types import GroupId, ProducerId, TopicName, TransactionalId
 from kio.static.primitive import i8, i16, i32, i64
 
 from nemesis.workloads.kafka.group_offset_requests import Committed
+from nemesis.workloads.kafka.implicit_transactions import (
+    ImplicitEndTxnRequest,
+    ImplicitTxnOffsetCommitRequest,
+)
 from nemesis.workloads.kafka.timeouts import milliseconds
 
 NO_PRODUCER: Final = -1
@@ -90,10 +95,20 @@ def add_offsets_request(
 
 
 def commit_offsets_request(
-    producer: ProducerIdentity, group: str, commits: Mapping[TopicPartition, Committed]
+    producer: ProducerIdentity,
+    group: str,
+    commits: Mapping[TopicPartition, Committed],
+    *,
+    is_implicit: bool,
 ) -> txn_offset_commit.TxnOffsetCommitRequest:
-    """Commit offsets of a group of which the producer is not a member; they count once the transaction commits."""
-    return txn_offset_commit.TxnOffsetCommitRequest(
+    """Commit offsets of a group of which the producer is not a member; they count once the transaction commits.
+
+    ``is_implicit``: the coordinator adds the group to the transaction.
+    """
+    kind = (
+        ImplicitTxnOffsetCommitRequest if is_implicit else txn_offset_commit.TxnOffsetCommitRequest
+    )
+    return kind(
         transactional_id=TransactionalId(producer.transactional_id),
         group_id=GroupId(group),
         producer_id=ProducerId(producer.producer_id),
@@ -116,9 +131,12 @@ def commit_offsets_request(
     )
 
 
-def end_request(producer: ProducerIdentity, *, is_commit: bool) -> end_txn.EndTxnRequest:
-    """Commit or abort the transaction."""
-    return end_txn.EndTxnRequest(
+def end_request(
+    producer: ProducerIdentity, *, is_commit: bool, is_implicit: bool
+) -> end_txn.EndTxnRequest | ImplicitEndTxnRequest:
+    """Commit or abort the transaction; ``is_implicit``: the answer has the producer's next epoch."""
+    kind = ImplicitEndTxnRequest if is_implicit else end_txn.EndTxnRequest
+    return kind(
         transactional_id=TransactionalId(producer.transactional_id),
         producer_id=ProducerId(producer.producer_id),
         producer_epoch=cast("i16", producer.epoch),

@@ -12,6 +12,9 @@ A request that was given up, or sent again, may still arrive. With ``transaction
 next transaction of its epoch (KAFKA-17754), and a late batch opens a transaction without an end (KAFKA-14402).
 ``is_in_doubt`` says that something may arrive late; a new epoch refuses it.
 
+With ``transaction.version`` 2 each end answers the next epoch, and nothing is added before it is written to
+(``implicit_transactions``).
+
 Source: TransactionManager and Sender of Kafka 3.9's clients.
 """
 
@@ -22,6 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
+from kio.schema.produce.v9.request import ProduceRequest
 
 from nemesis.workloads.kafka import group_requests
 from nemesis.workloads.kafka import transaction_requests as requests
@@ -35,6 +39,7 @@ from nemesis.workloads.kafka.group_offset_requests import (
     fetched_offsets,
 )
 from nemesis.workloads.kafka.idempotent_producer import SEQUENCES, Records
+from nemesis.workloads.kafka.implicit_transactions import IMPLICIT, ImplicitProduceRequest
 from nemesis.workloads.kafka.produces import Sent
 from nemesis.workloads.kafka.record_batch import Producer, build
 from nemesis.workloads.kafka.transaction_requests import (
@@ -125,7 +130,11 @@ class TransactionalProducer:
         request_timeout_s: float,
         delivery_timeout_s: float,
         transaction_timeout_ms: int,
+        transaction_version: int = 0,
     ) -> None:
+        """``transaction_version`` is that of the cluster."""
+        self.is_implicit = transaction_version >= IMPLICIT
+        """Whether brokers add partitions and groups to a transaction without a request."""
         self.is_fenced = False
         """Whether another producer has the transactional id, or the coordinator has refused this one for good."""
         self.is_in_doubt = False
@@ -174,19 +183,24 @@ class TransactionalProducer:
     async def _initialize(self, producer: ProducerIdentity) -> None:
         request = requests.init_request(producer, self._transaction_timeout_ms)
         response = await self._answered(self._coordinator, request, requests.own_error)
+        self._become(response)
+        self._added.clear()
+        self.is_open = False
+
+    def _become(self, response: Any) -> None:
+        """Take the id and the epoch of an answer; what the producer sent in its former epoch is refused now."""
         self._producer_id, self._epoch = int(response.producer_id), int(response.producer_epoch)
         self._sequences.clear()
-        self._added.clear()
-        self.is_in_doubt = self.needs_epoch = self.is_open = False
+        self.is_in_doubt = self.needs_epoch = False
 
     async def add_partitions(self, tps: Iterable[TopicPartition]) -> None:
         """Add partitions to the transaction. Raises ``KafkaError``; its ``definite`` says that none is added."""
         missing = [tp for tp in tps if tp not in self._added]
-        if missing:
+        if missing and not self.is_implicit:
             self.is_open = True
             request = requests.add_partitions_request(self.identity, missing)
             await self._answered(self._coordinator, request, requests.added_error)
-            self._added.update(missing)
+        self._added.update(missing)
 
     def next_batch(self, topic: str, partition: int) -> Producer:
         """What the next batch to the partition says of its producer."""
@@ -202,6 +216,8 @@ class TransactionalProducer:
         attempt had any effect.
         """
         assert (topic, partition) in self._added
+        self.is_open = True
+        kind = ImplicitProduceRequest if self.is_implicit else ProduceRequest
         producer = self.next_batch(topic, partition)
         batch = build(records, self._client.timestamp_ms(), producer, codec, is_transactional=True)
 
@@ -214,6 +230,7 @@ class TransactionalProducer:
                     acks=-1,
                     timeout_s=timeout_s,
                     transactional_id=self._transactional_id,
+                    kind=kind,
                 )
             except BrokerError as error:
                 error.definite |= error.code in _REFUSED
@@ -229,14 +246,15 @@ class TransactionalProducer:
 
     async def commit_offsets(self, group: str, commits: Mapping[TopicPartition, Committed]) -> None:
         """Add the group to the transaction and commit offsets in it. Raises ``KafkaError``."""
-        await self._answered(
-            self._coordinator,
-            requests.add_offsets_request(self.identity, group),
-            requests.own_error,
-        )
+        self.is_open = True
+        if not self.is_implicit:
+            request = requests.add_offsets_request(self.identity, group)
+            await self._answered(self._coordinator, request, requests.own_error)
         await self._answered(
             self._group_coordinator(group),
-            requests.commit_offsets_request(self.identity, group, commits),
+            requests.commit_offsets_request(
+                self.identity, group, commits, is_implicit=self.is_implicit
+            ),
             requests.committed_error,
         )
 
@@ -262,8 +280,12 @@ class TransactionalProducer:
 
     async def end(self, *, is_commit: bool) -> None:
         """Commit or abort the transaction. Raises ``KafkaError``; its ``definite`` says that this was not decided."""
-        request = requests.end_request(self.identity, is_commit=is_commit)
-        await self._answered(self._coordinator, request, requests.own_error)
+        request = requests.end_request(
+            self.identity, is_commit=is_commit, is_implicit=self.is_implicit
+        )
+        response = await self._answered(self._coordinator, request, requests.own_error)
+        if self.is_implicit:
+            self._become(response)
         self._added.clear()
         self.is_open = False
 

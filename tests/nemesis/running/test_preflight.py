@@ -227,6 +227,20 @@ def test_a_kraft_cluster_leaves_out_what_only_the_scenario_asks_of_zookeeper(
     assert "zookeeper" not in info.versions
 
 
+def test_stray_requests_of_transactions_need_no_zookeeper(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    line = (
+        "- {{at_s: 5.0, fault: stray-requests, requests: {}, target: bystander, duration_s: 5.0}}\n"
+    )
+    asked = replace(options(tmp_path, plan=plan), target="kafka", target_options=KRAFT)
+    plan.write_text(line.format("end-txn"))
+    (planned,) = prepare(asked).plan
+    assert planned.fault.name == "stray-requests"
+    plan.write_text(line.format("end-txn") + line.format("control").replace("5.0", "15.0", 1))
+    with pytest.raises(FaultUnsupported, match="cannot do stray-requests"):
+        prepare(asked)
+
+
 def test_a_fault_of_zookeeper_that_is_asked_of_a_kraft_cluster_is_refused(tmp_path: Path) -> None:
     asked = replace(options(tmp_path, faults="kill,slow-zookeeper"), target="kafka")
     words = r"cannot do slow-zookeeper \(the cluster runs with KRaft and has no ZooKeeper\)"
