@@ -73,7 +73,7 @@ def why_unknown(outcome: Outcome) -> str:
 def _why_undecided(result: Result) -> str:
     for finding in result.findings:
         if finding.verdict is Verdict.UNKNOWN:
-            return f"{finding.key}: {finding.sentence}"
+            return _stated(finding)
     if not result.checked:
         return f"expected {result.unit} to judge, got none"
     decided = property_named(result.property)
@@ -129,9 +129,15 @@ def _distinct(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
     return [(finding, times[sentence]) for sentence, finding in first.items()]
 
 
+def _stated(finding: Finding) -> str:
+    """Return the sentence behind its subject, unless it begins with that."""
+    has_subject = finding.sentence.startswith(finding.key)
+    return finding.sentence if has_subject else f"{finding.key}: {finding.sentence}"
+
+
 def _finding_lines(finding: Finding, times: int, *, with_steps: bool) -> Iterator[Text]:
     again = f" ({times} times)" if times > 1 else ""
-    yield Text(f"{INDENT}{finding.key}: {finding.sentence}{again}")
+    yield Text(f"{INDENT}{_stated(finding)}{again}")
     for number, step in enumerate(finding.steps if with_steps else (), start=1):
         yield Text(f"{INDENT}  {number}. {step}")
 

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -16,20 +15,13 @@ from nemesis.history.run_directory import RunDirectory
 from nemesis.support.paths import short
 
 PROGRAM: Final = "nemesis"
-_OPTIONS_OF_FILES: Final = ("--plan", "--mutant")
+CHECK: Final = "check"
 
 
 def replay_of(run: RunDirectory) -> str:
-    """Return the command that repeats the run, for a shell in the working directory."""
-    text = run.read_info().replay
-    try:
-        stored = shlex.split(text)
-    except ValueError:  # a run that was written by hand
-        return text
-    if stored[:1] != [PROGRAM]:
-        return text
-    arguments = stored[1:] if _are_there(stored) else ["replay", short(run.path)]
-    return command(arguments)
+    """Return the command that repeats the run, for a shell in the working directory; a history is judged again."""
+    is_history = run.read_info().replay.split()[1:2] == [CHECK]
+    return command([CHECK if is_history else "replay", short(run.path)])
 
 
 def shrink_of(run: RunDirectory, outcome: Outcome) -> str:
@@ -52,14 +44,3 @@ def _program() -> list[str]:
         is_same = on_path is not None and called.samefile(on_path)
         return [PROGRAM if is_same else short(called)]
     return [sys.executable, "-m", PROGRAM] if on_path is None else [PROGRAM]
-
-
-def _are_there(stored: Sequence[str]) -> bool:
-    """Whether the files that the stored command names exist, seen from here: it may come from another directory."""
-    files = [
-        value
-        for option, value in pairwise(stored)
-        if option in _OPTIONS_OF_FILES and os.sep in value
-    ]
-    files += stored[2:3] if stored[1:2] == ["replay"] else []
-    return all(Path(file).exists() for file in files)

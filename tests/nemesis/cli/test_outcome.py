@@ -109,6 +109,17 @@ def test_equal_findings_are_printed_once() -> None:
     assert not any("more: see the report" in line for line in shown)
 
 
+def test_a_sentence_that_begins_with_its_subject_does_not_repeat_it() -> None:
+    missing = Finding(
+        property="fault-effect",
+        verdict=Verdict.INVALID,
+        key="kill on broker-1",
+        sentence="kill on broker-1 had no effect.",
+    )
+    judged = outcome(Verdict.INVALID, result("fault-effect", Verdict.INVALID, missing))
+    assert [line.strip() for line in printed(judged) if "broker-1" in line] == [missing.sentence]
+
+
 def test_a_family_names_what_is_broken_in_it() -> None:
     broken = finding("unseen", Verdict.INVALID, "Record 5 was never read.")
     shown = printed(
@@ -234,19 +245,24 @@ def test_the_printed_command_replays_when_it_is_pasted(
     assert pasted_line.stdout.startswith("identical: ")
 
 
-@pytest.mark.parametrize("is_there", [True, False])
-def test_a_plan_that_is_not_there_any_more_is_replaced_by_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+@pytest.mark.parametrize(
+    ("stored", "verb"),
+    [
+        ("nemesis run topics --seed 1 --plan 'my store/plan.yaml'", "replay"),
+        ("nemesis check 'my store/history'", "check"),
+        ("", "replay"),
+    ],
+)
+def test_a_run_is_repeated_and_a_history_is_judged_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: str, verb: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pasted, "_program", lambda: ["nemesis"])
-    replay = "nemesis run topics --seed 1 --plan 'my store/plan.yaml'"
-    run = RunDirectory.create(tmp_path / "store", RunInfo(scenario="topics", seed=1, replay=replay))
-    if is_there:
-        (tmp_path / "my store").mkdir()
-        (tmp_path / "my store" / "plan.yaml").touch()
-    again = shlex.join(["nemesis", "replay", str(run.path.relative_to(tmp_path))])
-    assert pasted.replay_of(run) == (replay if is_there else again)
+    run = RunDirectory.create(
+        tmp_path / "my store", RunInfo(scenario="topics", seed=1, replay=stored)
+    )
+    again = shlex.join(["nemesis", verb, str(run.path.relative_to(tmp_path))])
+    assert pasted.replay_of(run) == again
 
 
 @pytest.mark.parametrize(
