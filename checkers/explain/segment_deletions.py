@@ -9,6 +9,6 @@ def segments_deleted_by_rule(case: Case) -> str:
     del case
     return (
         "A broker may delete a segment for three reasons: it is below the start of the log, the log is large enough "
-        "without it, or its records are too old. And all its records must be committed. None of these reasons "
+        "without it, or its records are too old. And all its records must be committed. No reason "
         "applies here, so consumers lose records."
     )
