@@ -116,7 +116,7 @@ class BrokerEpochFenced(EventListCheck):
             sentence = f"{claim}, though it registered with {registered[0]}."
             yield finding(self.name, subject, sentence, registered[1], row)
         elif is_others:
-            sentence = f"{claim}, which was that of another process life."
+            sentence = f"{claim}, which was that of another process."
             yield finding(self.name, subject, sentence, row)
 
     def _judge_refused(

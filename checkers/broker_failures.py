@@ -230,12 +230,15 @@ def _dead_members(
     findings = []
     for key, state in known.items():
         tp, leader = tp_name(*key), state.event.leader
-        when = f"when the controller of epoch {term.elected.controller_epoch} had seen {sorted(live)} alive"
+        when = (
+            f"when the controller of epoch {term.elected.controller_epoch} had handled a change of brokers, with "
+            f"{sorted(live)} alive"
+        )
         dead = [member for member in _members(state) if member not in live]
         if leader != _NO_LEADER and leader not in live:
-            sentence = f"Broker {leader} still led {tp} {when} and done what follows."
+            sentence = f"Broker {leader} still led {tp} {when}."
         elif dead and _is_the_controllers(state, term):
-            sentence = f"Broker {dead[0]} was still in the ISR {state.event.isr} of {tp} {when} and done what follows."
+            sentence = f"Broker {dead[0]} was still in the ISR {state.event.isr} of {tp} {when}."
         else:
             continue
         findings.append(finding(DEAD_BROKERS_REPLACED.name, tp, sentence, state.row, row))
@@ -253,7 +256,7 @@ def _dead_replicas(
             tp = tp_name(topic, partition)
             sentence = (
                 f"The replica of {tp} on broker {broker} was still {last.to_state} when the controller of epoch "
-                f"{term.elected.controller_epoch} had seen that the broker is gone and done what follows."
+                f"{term.elected.controller_epoch} had handled the death of this broker."
             )
             findings.append(finding(DEAD_BROKERS_REPLACED.name, tp, sentence, last_row, row))
     return findings

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from nemesis.checkers import znodes
 from nemesis.checkers.causes.surroundings import Wanted, surroundings
 from nemesis.checkers.explain import case_of, explain
+from nemesis.checkers.explain.sessions import names_session, with_brokers
 from nemesis.checkers.faults_in_force import FaultsInForce
 from nemesis.checkers.framework.engine import Engine, run_checks
 from nemesis.checkers.framework.fold import WORST_FIRST
 from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict, combine
 from nemesis.checkers.framework.property import Check, Property, see_only
-from nemesis.checkers.framework.segment import PROOF_ROW
+from nemesis.checkers.framework.segment import PROOF_ROW, Segment
 from nemesis.history.reader import History, open_history
 from nemesis.history.sources import ALL_SOURCES, EventSource
 from nemesis.history.spark import context
@@ -125,10 +127,32 @@ def _explain(
     return [
         msgspec.structs.replace(
             result,
-            findings=_by_time(map(explained, each)),
+            findings=_by_time(each),
             unlisted=tuple(map(completed, _unlisted(result))) or msgspec.UNSET,
         )
-        for result, each in zip(results, complete, strict=True)
+        for result, each in zip(
+            results,
+            _name_owners(history, [list(map(explained, each)) for each in complete]),
+            strict=True,
+        )
+    ]
+
+
+def _name_owners(history: History, results: list[list[Finding]]) -> list[list[Finding]]:
+    """Return the findings with the brokers of the sessions in their steps."""
+    if not any(names_session(finding.steps) for findings in results for finding in findings):
+        return results
+    owners = znodes.session_owners(
+        row
+        for group in history.row_groups
+        for row in Segment.of(group, znodes.OWNER_COLUMNS).only(znodes.OWNER_KINDS).events()
+    )
+    return [
+        [
+            msgspec.structs.replace(finding, steps=with_brokers(finding.steps, owners))
+            for finding in findings
+        ]
+        for findings in results
     ]
 
 

@@ -82,7 +82,7 @@ class SingleController(EventListCheck):
                     finding(
                         self.name,
                         _key(epoch),
-                        f"Controller epoch {epoch} was granted twice: to {_owner(first, owners)} and to "
+                        f"Controller epoch {epoch} was won twice: to {_owner(first, owners)} and to "
                         f"{_owner(event, owners)}.",
                         first_row,
                         row,
@@ -105,8 +105,8 @@ class SingleController(EventListCheck):
             if not granted:
                 return self._rivals(epoch, actors)
             sentence = (
-                f"Broker {first.node} acted in controller epoch {epoch}, which ZooKeeper's log does not show "
-                "as granted to anybody."
+                f"Broker {first.node} acted in controller epoch {epoch}, but ZooKeeper's log does not show who won "
+                "it."
             )
             # The newest epochs may stand in a tail of the log that was still being written.
             lost = Verdict.INVALID if epoch < max(granted) else Verdict.UNKNOWN
@@ -116,10 +116,7 @@ class SingleController(EventListCheck):
         owner = owners.get(grant.session) if grant.session is not None else None
         for actor, (row, _) in sorted(actors.items(), key=lambda item: item[1]):
             if owner is not None and actor.node != owner:
-                sentence = (
-                    f"Broker {actor.node} acted in controller epoch {epoch}, which was granted to broker "
-                    f"{owner}."
-                )
+                sentence = f"Broker {actor.node} acted in controller epoch {epoch}, which was won by broker {owner}."
                 return [finding(self.name, _key(epoch), sentence, grant_row, row)]
         return self._rivals(epoch, actors)
 
@@ -130,7 +127,9 @@ class SingleController(EventListCheck):
             if actor.node != other.node:
                 sentence = f"Brokers {actor.node} and {other.node} both acted as controller in epoch {epoch}."
             elif -1 not in (actor.incarnation, other.incarnation):
-                sentence = f"Two process lives of broker {actor.node} acted as controller in epoch {epoch}."
+                sentence = (
+                    f"Two processes of broker {actor.node} acted as controller in epoch {epoch}."
+                )
             else:
                 continue
             return [finding(self.name, _key(epoch), sentence, row, other_row)]
@@ -261,7 +260,7 @@ class StaleControllerFenced(EventListCheck):
                 continue
             key = tp_name(event.topic, event.partition)
             if passed == 0:
-                sentence = f"The state of {key} was written before any controller epoch is known to be granted."
+                sentence = f"The state of {key} was written before a controller epoch was won, as far as the log shows."
                 findings.append(
                     finding(self.name, key, sentence, change.row, verdict=Verdict.UNKNOWN)
                 )

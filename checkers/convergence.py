@@ -59,7 +59,8 @@ class Convergence(EventListCheck):
                 findings.append(blind)
             elif lag > MAX_HARNESS_LAG_MS:
                 sentence = (
-                    f"{_failure(event, when)} But the harness itself ran up to {lag} ms late."
+                    f"{_failure(event, when)} But nemesis itself was up to {lag} ms late, because the machine was "
+                    "busy."
                 )
                 doubt = finding(
                     self.name, _about(event), sentence, row, lag_row, verdict=Verdict.UNKNOWN
@@ -73,20 +74,18 @@ class Convergence(EventListCheck):
 def _when(rows: list[Row]) -> str:
     """When the checks were made: a cluster that is not ready for the workload is not given any fault."""
     is_unready = any(event.check == INITIAL_TOPICS for _, event in rows)
-    return "Without any fault" if is_unready else "After the heal"
+    return "Without any fault" if is_unready else "After the faults"
 
 
 def _failure(event: Event, when: str) -> str:
     if event.check == INITIAL_TOPICS:
         return f"{when}, {event.error}."
-    return (
-        f"{when}, {event.check or 'a check'} did not come true for {_about(event)}: {event.error}."
-    )
+    return f"{when}, {_about(event)} did not recover in time: {event.error} (check {event.check})."
 
 
 def _blindness(event: Event) -> str:
     why = (event.error or "").removeprefix(HARNESS)
-    return f"After the heal, {event.check or 'a check'} could not be looked at for {_about(event)}: {why}."
+    return f"After the faults, it could not be observed whether {_about(event)} recovered: {why} (check {event.check})."
 
 
 def _about(event: Event) -> str:
@@ -109,10 +108,10 @@ def _lag_since_heal(rows: list[Row]) -> tuple[int, int | None]:
 
 CONVERGENCE: Final = Property(
     name="convergence",
-    promise="After the faults are healed the cluster is whole again in time.",
-    unit="checks",
-    unknown="The harness could not make a check, or ran more than a second late itself.",
-    source="A requirement of this harness: a healed cluster comes back by itself.",
+    promise="After all faults have ended, the cluster recovers within the time that the scenario allows.",
+    unit="conditions",
+    unknown="A part of the cluster could not be observed, or nemesis was more than a second late itself.",
+    source="A requirement of nemesis: without faults a cluster recovers by itself.",
     check=Convergence,
     decided_from=frozenset({EventSource.HARNESS}),
     reason=ends.convergence,

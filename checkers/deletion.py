@@ -137,9 +137,7 @@ class Deletion(Administered):
 
     def _impossible_answers(self, topic: str, name: Name) -> Iterator[Finding]:
         for row, event in name.impossible:
-            sentence = (
-                f"{event.process} was told that {event.f} of {topic} succeeded, which cannot be."
-            )
+            sentence = f"{event.process} got the answer that {event.f} of {topic} succeeded, which is impossible."
             yield finding(self.name, topic, sentence, row)
 
     def _not_as_asked(
@@ -153,7 +151,7 @@ class Deletion(Administered):
         if count not in possible:
             last = None if name.last is None else name.last[0]
             allowed = " or ".join(_described(partitions) for partitions in sorted(possible))
-            sentence = f"At the end {topic} {_described(count)}; after what clients were told it {allowed}."
+            sentence = f"At the end {topic} {_described(count)}, but by the answers to clients it {allowed}."
             yield finding(self.name, topic, sentence, last, *list(there.values())[:1])
 
     def _left_behind(

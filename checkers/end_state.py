@@ -37,7 +37,7 @@ class EndState:
             finding(
                 name,
                 event.source or "end-state",
-                f"At the end {event.source} of {_whose(event.node)} could not be looked at: {event.error}.",
+                f"At the end {event.source} of {_whose(event.node)} could not be observed: {event.error}.",
                 row,
                 verdict=Verdict.UNKNOWN,
             )

@@ -45,7 +45,7 @@ class UnforeseenExceptions(EventListCheck):
             finding(
                 self.name,
                 f"broker-{node}",
-                f"Broker {node} raised an exception that it does not foresee{_times(len(same))}: {error}.",
+                f"Broker {node} raised an unexpected exception{_times(len(same))}: {error}.",
                 same[0],
             )
             for (node, error), same in raised.items()

@@ -95,8 +95,8 @@ class LeaderEpochGrows(EventListCheck):
             )
         elif now.leader != before.leader and now.leader_epoch == before.leader_epoch:
             sentence = (
-                f"The leader of {tp} changed from {before.leader} to {now.leader} without raising leader epoch "
-                f"{now.leader_epoch}."
+                f"The leader of {tp} changed from {_named(before)} to {_named(now)}, but leader epoch "
+                f"{now.leader_epoch} stayed."
             )
         else:
             return []
@@ -337,7 +337,7 @@ def _wrong_shape(
     if assigned is None and election is not None and election.replicas is not None:
         assigned = frozenset(election.replicas)
     if assigned is not None and (strangers := sorted(set(event.isr) - assigned - leaving)):
-        return f"the ISR {_list(event.isr)} holds brokers that are no replicas of it: {_list(strangers)}."
+        return f"the ISR {_list(event.isr)} has brokers that are not replicas of it: {_list(strangers)}."
     return None
 
 
@@ -360,7 +360,7 @@ def _wrong_leader(change: znodes.StateChange, election: Event | None) -> str | N
         election is not None and election.strategy in KEEPS_LEADER and event.leader != before.leader
     ):
         changed = f"from {before.leader} to {event.leader}"
-        return f"nobody was elected ({election.strategy}), but the leader changed {changed}."
+        return f"no leader was elected ({election.strategy}), but the leader changed {changed}."
     if (
         election is not None
         and election.live is not None
@@ -427,8 +427,8 @@ def _data(state: Event) -> dict[str, Any]:
 
 def _doubtful(event: Event) -> str:
     return (
-        f"broker {event.leader} was elected leader uncleanly, and no broker tells whether its configuration permits "
-        "that."
+        f"broker {event.leader} was elected leader uncleanly, and the history does not contain whether the "
+        "configuration permits that."
     )
 
 
@@ -442,6 +442,10 @@ def _is_unclean(event: Event, election: Event | None) -> bool:
 def _must_recover(state: Event) -> bool:
     """Whether the state asks its leader to recover, because it may lack what was committed."""
     return _data(state).get("leader_recovery_state") == 1
+
+
+def _named(state: Event) -> str:
+    return "no leader" if state.leader in (None, NO_LEADER) else f"broker {state.leader}"
 
 
 def _list(brokers: list[int] | None) -> str:

@@ -86,8 +86,8 @@ def _another_leader(named: Row | None, now: Row) -> list[Finding]:
         return []
     tp = tp_name(event.topic, event.partition)
     sentence = (
-        f"Broker {event.node} holds broker {event.leader} for the leader of {tp} in leader epoch {event.leader_epoch}, "
-        f"whose leader is {named[1].leader}."
+        f"The metadata of broker {event.node} name broker {event.leader} as leader of {tp} in leader epoch "
+        f"{event.leader_epoch}, but ZooKeeper names broker {named[1].leader}."
     )
     return [finding(METADATA_NEVER_BACK.name, tp, sentence, named[0], row)]
 
@@ -99,7 +99,7 @@ def _epochs(event: Event) -> tuple[int, int]:
 METADATA_NEVER_BACK: Final = Property(
     name="metadata-never-back",
     promise="What a broker knows of a partition's leader never goes back, and is what ZooKeeper names.",
-    unit="partitions of applied UpdateMetadata requests",
+    unit="partition states from UpdateMetadata requests",
     unknown="No broker reported what an UpdateMetadata request changed.",
     source="MetadataCache; KIP-320 (older leader epochs are ignored); KIP-497 for partition epochs.",
     check=Metadata,

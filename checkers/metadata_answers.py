@@ -133,8 +133,10 @@ def _is_same(answered: list[int] | None, held: list[int] | None) -> bool:
 def _finding(answer: Answer, known: Sequence[Row]) -> Finding:
     event = answer.event
     tp = tp_name(event.topic, event.partition)
-    held = f"it had {_words(known[-1][1])}" if known else "it had reported nothing of it"
-    sentence = f"Broker {event.node} answered that {tp} has {_words(event)}, and {held}."
+    held = f"had {_words(known[-1][1])}" if known else "never contained it"
+    sentence = (
+        f"Broker {event.node} answered that {tp} has {_words(event)}, but its metadata {held}."
+    )
     rows = [row for row, _ in known[-1:]]
     return finding(METADATA_ANSWERED.name, tp, sentence, *rows, answer.row)
 

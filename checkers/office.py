@@ -108,8 +108,8 @@ def _taken_again(rows: list[Row]) -> list[Finding]:
         elif event.kind == Kind.CONTROLLER_ELECTED and term in resigned:
             epoch = event.controller_epoch
             sentence = (
-                f"Broker {event.node} resigned from controller epoch {epoch} and took it up again: it had not lost the "
-                "office."
+                f"Broker {event.node} resigned from controller epoch {epoch} and used it again: no other broker had "
+                "become controller."
             )
             findings.append(
                 finding(

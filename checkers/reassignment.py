@@ -134,8 +134,8 @@ class Reassignment(Administered):
         if replicas not in ends and ANYWHERE.replicas not in ends:
             allowed = " or ".join(str(list(end)) for end in ends)
             sentence = (
-                f"At the end {tp_name(*tp)} has replicas {list(replicas)}; after what was asked for it should have "
-                f"{allowed}."
+                f"At the end {tp_name(*tp)} has replicas {list(replicas)}; after the requests of clients it must "
+                f"have {allowed}."
             )
             yield finding(self.name, tp_name(*tp), sentence, moves.last, row)
 
@@ -156,9 +156,7 @@ class Reassignment(Administered):
     def _left(
         self, tp: TopicPartition, broker: int, row: int, log: int, assigned: Assignments
     ) -> Finding:
-        sentence = (
-            f"At the end broker-{broker} keeps a log of {tp_name(*tp)}, of which it is no replica."
-        )
+        sentence = f"At the end broker-{broker} keeps a log of {tp_name(*tp)}, of which it is not a replica."
         removal = assigned.removals.get((tp, broker)) or assigned.removals_of_deleted.get(
             (tp, broker)
         )
@@ -167,8 +165,8 @@ class Reassignment(Administered):
         if not assigned.might_not_know(removal, broker):
             return finding(self.name, tp_name(*tp), sentence, removal.row, row, log)
         sentence = (
-            f"{sentence} It may never have been told: it was away then, or its controller was deposed or had not "
-            "heard of it yet."
+            f"{sentence} It may not have received the request to delete it: it was down or cut off, or the "
+            "controller changed."
         )
         return finding(
             self.name, tp_name(*tp), sentence, removal.row, row, log, verdict=Verdict.VALID

@@ -84,8 +84,8 @@ def _is_same(sent: Event, znode: Event) -> bool:
 def _finding(row: int, event: Event, znode: Row) -> Finding:
     tp = tp_name(event.topic, event.partition)
     sentence = (
-        f"{event.api} named {_words(event)} as partition epoch {event.partition_epoch} of {tp}, and the znode of that "
-        f"version has {_words(znode[1])}."
+        f"{event.api} named {_words(event)} as partition epoch {event.partition_epoch} of {tp}, but the znode of "
+        f"that version has {_words(znode[1])}."
     )
     return finding(STATES_SENT_AS_WRITTEN.name, tp, sentence, znode[0], row)
 

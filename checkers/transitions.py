@@ -80,11 +80,11 @@ class LegalTransition(EventListCheck):
             f"Broker {event.node}, controller of epoch {event.controller_epoch}, took {subject}"
         )
         if before not in PREVIOUS_STATES[machine].get(after, ()):
-            why = "which is no legal transition"
+            why = "which is not a legal transition"
         elif last is not None and before != last:
             why = f"though it had last brought it to {last}"
         elif last is None and before not in FIRST_STATES[machine]:
-            why = "a state in which no term finds anything"
+            why = "which is not a state at the beginning of a controller epoch"
         else:
             return []
         sentence = f"{clause} from {before} to {after}, {why}."

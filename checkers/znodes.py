@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from nemesis.checkers.framework.event_list import Row
+from nemesis.checkers.framework.segment import ALWAYS
 from nemesis.history.events import Event, Kind
 from nemesis.history.quorum_events import PROCESS as QUORUM
 
@@ -41,6 +42,9 @@ COLUMNS = (
 """The columns that this module reads."""
 
 _TELL_SESSIONS = frozenset({Kind.CONTROLLER_ELECTED, Kind.BROKER_REGISTERED, Kind.SESSION_STATE})
+OWNER_KINDS = frozenset({Kind.ZNODE, *_TELL_SESSIONS})
+OWNER_COLUMNS = (*ALWAYS, "session", "zk_op", "path", "node", "controller_id")
+"""The kinds of events and the columns that ``session_owners`` reads."""
 _CHANGES = frozenset({"create", "setData", "delete"})
 
 

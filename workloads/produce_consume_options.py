@@ -28,7 +28,7 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     producers: _Count = 12
     """Producer processes."""
     idempotent_producers: Annotated[int, Meta(ge=0, le=1000)] = 0
-    """This many of the producers are idempotent; with a number of ``producers`` or more, all are."""
+    """This many of the producers are idempotent, or all if the number is larger."""
     consumers: _Count = 6
     """Consumer processes without a group. They share the partitions and read each from its beginning."""
     later_topics: Annotated[int, Meta(ge=0, le=1000)] = 3
@@ -38,7 +38,7 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     send_interval_ms: _Milliseconds = 40
     """Each producer sends at most once in this many milliseconds."""
     follower_consumers: Annotated[int, Meta(ge=0, le=1000)] = 0
-    """This many of the consumers draw a replica, leader or follower, for each poll, and read from it (KIP-392)."""
+    """For each poll, this many of the consumers choose the leader or a follower at random to read from (KIP-392)."""
     committed_consumers: Annotated[int, Meta(ge=0, le=1000)] = 0
     """This many of the consumers read committed records only (``isolation.level=read_committed``)."""
     poll_interval_ms: _Milliseconds = 25
@@ -54,7 +54,7 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     record_bytes: _Bytes = 100
     """Bytes of a record's value."""
     batch_records: _Count = 1
-    """The most records in a batch. Each record is an operation of its own, of a process such as ``producer-0.1``."""
+    """The most records in a batch. In the history each record has its own operation and process (``producer-0.1``)."""
     batch_partitions: _Count = 1
     """The most partitions in one produce request, with a batch for each. Idempotent producers send one batch."""
     large_record_every: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
@@ -65,7 +65,7 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     fetch_sessions: bool = False
     """``true``: consumers keep a fetch session with each broker, and send only what has changed (KIP-227)."""
     acks: Annotated[tuple[Literal[-1, 0, 1], ...], Meta(min_length=1)] = (-1,)
-    """``acks`` of the producers: the first takes the first number, and so on; −1: all of the ISR. Idempotent: −1."""
+    """``acks`` of the producers, in turn. −1: all of the ISR. Idempotent producers always use −1."""
     compression: Annotated[tuple[CodecName, ...], Meta(min_length=1)] = ("none",)
     """Each batch is compressed with a codec that is drawn from these."""
     headers: Annotated[int, Meta(ge=0, le=100)] = 0
@@ -87,7 +87,7 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     administration_interval_ms: _Milliseconds = 1_500
     """Each of the ``administration_clients`` makes at most one request in this many milliseconds."""
     short_topics: _Count = 2
-    """Names of topics that the ``administration_clients`` delete and create again."""
+    """The number of topics that the ``administration_clients`` delete and create again."""
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself; msgspec makes a ``ValidationError`` of the error."""

@@ -37,7 +37,7 @@ class TopicsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unk
     later_topics: Annotated[int, Meta(ge=0, le=1000)] = 0
     """Further topics, of one partition each, that are created during the run and not deleted."""
     names: Annotated[int, Meta(ge=1, le=1000)] = 4
-    """Names of topics that the administrators create, grow and delete again and again."""
+    """The number of topics that the administrators create, grow and delete again and again."""
     administrators: Annotated[int, Meta(ge=1, le=1000)] = 3
     """Clients that create, grow and delete topics; they share the same names."""
     request_interval_ms: Annotated[int, Meta(ge=1, le=600_000)] = 1_500

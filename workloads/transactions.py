@@ -52,9 +52,9 @@ class TransactionsOptions(
     transactors: Annotated[int, Meta(ge=1, le=100)] = 4
     """Processes that write transactions; those beyond the number of ids share an id with another process."""
     transform_partitions: Annotated[int, Meta(ge=0, le=100)] = 1
-    """Transformers read this many partitions of the first topic, and write to the others; 0: no transformers."""
+    """Transformers consume from this many partitions of the first topic, and produce to the other topics; 0: none."""
     transformers: Annotated[int, Meta(ge=1, le=100)] = 2
-    """Processes that transform; those beyond the number of partitions share one, and its id, with another process."""
+    """Processes that consume and produce in one transaction. They share the ``transform_partitions``."""
     transaction_interval_ms: _Milliseconds = 200
     """A transactor or a transformer begins at most one transaction in this many milliseconds."""
     transaction_timeout_ms: _Milliseconds = 5_000
@@ -64,7 +64,7 @@ class TransactionsOptions(
     transaction_records: Annotated[int, Meta(ge=1, le=100)] = 3
     """The most records that it writes to one of them."""
     renews_in_doubt: bool = True
-    """``true``: producers take a new epoch after a request in doubt; ``false``: they go on, as Kafka's producers."""
+    """After an unanswered request, producers take a new epoch; ``false``: they repeat it as Kafka's producers."""
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself; msgspec makes a ``ValidationError`` of the error."""

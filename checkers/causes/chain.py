@@ -13,11 +13,13 @@ from nemesis.checkers.framework.reason import Cause
 class Link(NamedTuple):
     text: str
     row: Row | None = None
+    is_remark: bool = False
+    """Whether it explains the link before it, so that it stays behind it."""
 
 
 Chain = list[Link]
 
-UNNAMED: Final = "The recorded events do not name what kept it so."
+UNNAMED: Final = "The recorded events do not show the cause."
 NOT_TRACED: Final = "The history has no events of brokers, so it names no cause."
 
 

@@ -28,7 +28,22 @@ def _cause(case: Case, rows: Sequence[Row], about: Event | None, check: Event | 
     if about is None or all(event.time < 0 for _, event in rows):
         return cause([Link(NOT_TRACED)])
     view = View(rows, max(event.time for event in case.events))
-    return cause(_chain(view, about, None if check is None else check.check))
+    return cause(_by_time(view, _chain(view, about, None if check is None else check.check)))
+
+
+def _by_time(view: View, chain: Chain) -> Chain:
+    """Return the links with the oldest event first; one without an event stays behind the link before it.
+
+    The links behind the last event state what was expected or is not known: they stay at the end.
+    """
+    last = max((index for index, link in enumerate(chain) if link.row is not None), default=-1)
+    since: list[tuple[int, Link]] = []
+    for link in chain[: last + 1]:
+        before = since[-1][0] if since else -1
+        if link.row is not None and not link.is_remark:
+            before = view.time_of(link.row[1])
+        since.append((before, link))
+    return [*(link for _, link in sorted(since, key=lambda item: item[0])), *chain[last + 1 :]]
 
 
 def _chain(view: View, about: Event, check: str | None) -> Chain:

@@ -35,7 +35,7 @@ def old_partition(view: View, broker: int, topic: str, partition: int) -> Chain:
         return [link, *held, *fate]
     first = requests.accepted[0]
     answers = requests.answers(view, topic, partition)
-    unnamed = "" if answers else "; no UpdateMetadata is recorded that named another state of it"
+    unnamed = "" if answers else "; no later UpdateMetadata with another state of it is recorded"
     return [
         link,
         Link(
@@ -46,7 +46,7 @@ def old_partition(view: View, broker: int, topic: str, partition: int) -> Chain:
         *answers,
         *(held or [Link(f"no UpdateMetadata has brought it the metadata of {name}")]),
         expected(
-            f"broker {broker} holds leader {state.event.leader} and leader epoch {state.event.leader_epoch} for "
+            f"broker {broker} stores leader {state.event.leader} and leader epoch {state.event.leader_epoch} for "
             f"{name}{unnamed}"
         ),
     ]
@@ -81,7 +81,7 @@ def _held(view: View, known: list[Row]) -> Chain:
     """What the broker last took over."""
     if not known:
         return []
-    text = f"{view.ago(known[-1][1])}, {tell(known[-1][1])}; it has taken over nothing else of it since"
+    text = f"{view.ago(known[-1][1])}, {tell(known[-1][1])}; it has not changed it since"
     return [Link(text, known[-1])]
 
 

@@ -33,7 +33,7 @@ def proposed_in_vain(view: View, state: StateChange, replica: int) -> Chain:
     answer = answers[-1]
     chain.append(_answered(view, answer, len(answers)))
     if succeeded(answer[1]):
-        return [*chain, expected(f"leader {leader} takes over the ISR that was committed")]
+        return [*chain, expected(f"leader {leader} uses the committed ISR")]
     chain += _stale_epochs(view, answer[1])
     if len(proposed) == 1:
         return [*chain, expected(f"leader {leader} proposes an ISR with broker {replica} again")]
@@ -102,5 +102,5 @@ def _stale_epochs(view: View, answer: Event) -> Chain:
                 f"the request named broker epoch {epoch} of broker {broker}, which registered with "
                 f"{registration.epoch} {view.ago(item[1])}"
             )
-            chain.append(Link(text, item))
+            chain.append(Link(text, item, is_remark=True))
     return chain

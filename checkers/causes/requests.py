@@ -97,7 +97,7 @@ class Requests:
             f"the request named broker epoch {refusal.broker_epoch} of broker {self.broker}, which registered with "
             f"{registration.epoch} {view.ago(registration.created[1])}"
         )
-        return [Link(text, registration.created)]
+        return [Link(text, registration.created, is_remark=True)]
 
 
 def _a(api: str) -> str:

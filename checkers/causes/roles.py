@@ -43,7 +43,9 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
         return [*reason, *fate]
     first = requests.accepted[0]
     answers = requests.answers(view, state.event.topic, state.event.partition)
-    unnamed = "" if answers else "; no LeaderAndIsr is recorded that named it with a newer state"
+    unnamed = (
+        "" if answers else f"; no later LeaderAndIsr for {name} with a newer state is recorded"
+    )
     return [
         *reason,
         Link(

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
 from nemesis.checkers.causes.chain import Link
 from nemesis.checkers.causes.view import NO_LEADER, View
 from nemesis.checkers.explain.words import tp, zxid
 from nemesis.checkers.znodes import StateChange
 from nemesis.history.events import Kind
+
+_WHY: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "offline": ", because the leader was not alive",
+        "offline-allow-unclean": ", because the leader was not alive",
+        "unclean": ", by an unclean election",
+        "reassign": ", for a reassignment",
+        "preferred": ", to elect the preferred leader",
+        "controlled-shutdown": ", because a broker shut down",
+        "remove-from-isr": ", to remove a broker from the ISR",
+        "no-op": ", to begin a new leader epoch",
+    }
+)
+"""Why a controller wrote a state, by the strategy of the election."""
 
 
 def last_write(view: View, state: StateChange) -> Link:
@@ -16,7 +34,9 @@ def last_write(view: View, state: StateChange) -> Link:
 
 def epoch_begun(view: View, state: StateChange) -> Link:
     """Return the link of the write that began the leader epoch of a state."""
-    return _write(view, view.leader_epoch_begun(state), "the begin of that leader epoch")
+    return _write(
+        view, view.leader_epoch_begun(state), "the first write with this leader and leader epoch"
+    )
 
 
 def _write(view: View, state: StateChange, role: str) -> Link:
@@ -24,9 +44,14 @@ def _write(view: View, state: StateChange, role: str) -> Link:
     leader = "no leader" if event.leader in (None, NO_LEADER) else f"leader {event.leader}"
     text = (
         f"{view.ago(event)}, {_writer(view, state)} wrote {leader}, leader epoch {event.leader_epoch} and ISR "
-        f"{event.isr or []} of {tp(event.topic, event.partition)} ({zxid(event.zxid)}): {role}"
+        f"{event.isr or []} of {tp(event.topic, event.partition)}{_why(view, state)} ({zxid(event.zxid)}): {role}"
     )
     return Link(text, (state.row, event))
+
+
+def _why(view: View, state: StateChange) -> str:
+    elected = view.events(Kind.LEADER_ELECTED, zxid=state.event.zxid)
+    return _WHY.get(elected[0][1].strategy or "", "") if elected else ""
 
 
 def _writer(view: View, state: StateChange) -> str:
@@ -37,7 +62,7 @@ def _writer(view: View, state: StateChange) -> str:
         return f"session {state.event.session or 0:#x}"
     event = written[0][1]
     if event.kind == Kind.LEADER_ELECTED:
-        return f"controller {event.node} ({event.strategy})"
+        return f"controller {event.node}"
     if event.kind == Kind.ALTER_PARTITION_HANDLED:
         return f"controller {event.node}, to which broker {event.peer} had proposed it,"
     return f"broker {event.node}"

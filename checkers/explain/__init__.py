@@ -7,6 +7,7 @@ check that knows more of its contradiction than its events say gives the steps i
 * ``foreign_operations``     what one of another system's history says
 * ``producer_requests``      what transactional producers did
 * ``words``         brokers, offsets, zxids, lengths of time
+* ``sessions``      the broker of each ZooKeeper session
 * ``controllers``, ``leaders``, ``replicas``, ``clients``, ``groups``, ``ends``,
   ``markers``   the reasons, a function for
   each property, which the property names (``Property.reason``)
@@ -33,8 +34,7 @@ from nemesis.checkers.framework.segment import PROOF_ROW
 from nemesis.history.events import Event
 
 _UNCLEAN: Final = (
-    "The topic allows unclean elections, which elect leaders that may lack records: it is reported, and held "
-    "against nobody."
+    "The topic permits unclean elections, which may lose records. So this does not count."
 )
 
 

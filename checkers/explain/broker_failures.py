@@ -10,16 +10,15 @@ def dead_brokers_replaced(case: Case) -> str:
     end, depends = case.events[-1], case.events[0]
     if depends.kind == Kind.TRANSITION:
         return (
-            "A replica that is Online may be elected. The controller knows that its broker is "
-            "gone, and must take the replica Offline, so that it leaves the ISR."
+            "A replica in state Online may be elected. The controller knows that its broker is dead, so it must set "
+            "the replica to Offline and remove it from the ISR."
         )
     if end.kind == Kind.CONTROLLED_SHUTDOWN_HANDLED:
         return (
-            "The broker ends its process because of that answer. What still depends on it then waits until its session "
-            "ends, or until its leader misses it: that is what a controlled shutdown is there to avoid."
+            "After this answer the broker ends its process. The partition then waits until the broker's session "
+            "expires, or until its leader notices the lag. A controlled shutdown must avoid that."
         )
     return (
-        "The controller has committed nothing else for the partition before it reported that it was done. Nothing "
-        "happens to the partition until the next change of brokers: clients find no leader, or a leader waits for a "
-        "member that does not answer."
+        "The controller committed no other change of the partition before it recorded that it was done. Until the "
+        "next change of brokers the partition has a dead leader, or its leader waits for a dead member of the ISR."
     )

@@ -7,8 +7,9 @@ from nemesis.checkers.framework.reason import Case
 
 def checkpoints_kept(case: Case) -> str:
     if case.is_undecided:
-        return "On a machine that may have been late itself, an old checkpoint shows nothing about the broker."
+        return "The machine may have been too slow, so an old checkpoint proves nothing about the broker."
     return (
-        "The broker writes its checkpoints in each interval, lived for a whole one since, and what it had only grew. A "
-        "broker that was killed now would start with what the file has."
+        "The broker writes its checkpoints once in each interval, and has run for more than an interval since. The "
+        "offset only grew meanwhile, so the file must have a larger one. A broker that is killed starts again with "
+        "the offset in the file."
     )

@@ -7,8 +7,9 @@ from nemesis.checkers.framework.reason import Case
 
 def compaction_runs(case: Case) -> str:
     if case.is_undecided:
-        return "On a machine that may have been late itself, a dirty log shows nothing about the cleaner."
+        return "The machine may have been too slow, so a log that is not compacted proves nothing about the cleaner."
     return (
-        "The cleaner looks at all logs in each back-off, and the topic keeps only the last record of each key. The "
-        "files of this log, read after the broker was stopped, still have more dirty segments than the ratio allows."
+        "The topic keeps only the last record of each key, and the cleaner checks all logs after each "
+        "log.cleaner.backoff.ms. After the broker was stopped, the files of this log still had more segments to "
+        "compact than min.cleanable.dirty.ratio allows."
     )

@@ -8,14 +8,15 @@ from nemesis.checkers.framework.reason import Case
 
 _WITHOUT: Final = {
     "LeaderAndIsr": (
-        "The controller takes the broker for the leader or a follower of that epoch. Requests that name the epoch are "
-        "fenced or refused, and nothing more is sent until the next change."
+        "The controller now believes that the broker is leader or follower in that epoch. It sends no further "
+        "request until the next change, and the broker refuses requests with that epoch."
     ),
     "StopReplica": (
-        "The controller goes on as if the replica were gone: a deletion or reassignment ends, and the log stays."
+        "The controller now believes that the replica no longer exists. So a deletion or reassignment ends, and the "
+        "log stays."
     ),
     "UpdateMetadata": (
-        "Clients that ask this broker are sent to a past leader, or get no answer, until the next change."
+        "Until the next change, clients that ask this broker are sent to a former leader, or get no answer."
     ),
 }
 
@@ -23,7 +24,7 @@ _WITHOUT: Final = {
 def control_requests_applied(case: Case) -> str:
     shown = "nothing" if len(case.events) == 1 else "another state"
     return (
-        f"A broker applies a control request before it answers NONE. This broker's own record of the partition shows "
-        f"{shown}, and a controller does not send again what is answered NONE. "
+        "A broker applies a control request before it answers without an error (NONE). This broker's trace of the "
+        f"partition shows {shown}. The controller does not send the request again. "
         f"{_WITHOUT.get(case.events[-1].api or '', '')}"
     ).rstrip()

@@ -13,8 +13,8 @@ def single_controller(case: Case) -> str:
     epoch = case.events[-1].controller_epoch
     if not acts:
         return (
-            f"Brokers tell controllers apart by their epoch alone: of two that were granted epoch {epoch}, nobody "
-            "who hears one can know that the other one has taken its place."
+            f"Brokers distinguish controllers only by their epoch. If two brokers have won epoch {epoch}, the others "
+            "cannot know which of the two is the newer controller."
         )
     if len(acts) < len(case.events):
         whose = (
@@ -23,45 +23,45 @@ def single_controller(case: Case) -> str:
             else f"That session is not one of broker {acts[-1].node}."
         )
         return (
-            f"{whose} Brokers tell controllers apart by their epoch alone, so who acts in epoch {epoch} without "
-            "having won it is obeyed as if it had."
+            f"{whose} Brokers distinguish controllers only by their epoch. So they obey a broker that uses epoch "
+            f"{epoch} without having won it."
         )
     if len(acts) == 1 and case.is_undecided:
         return (
-            f"ZooKeeper's log shows no grant of epoch {epoch}, but it ends with a smaller one: the grant may stand "
-            "in a part that was still being written."
+            f"ZooKeeper's log does not show who won epoch {epoch}. But it ends with a smaller epoch, so the missing "
+            "part may show it."
         )
     if len(acts) == 1:
         return (
-            f"ZooKeeper's log shows grants of greater epochs and none of {epoch}: nobody has won it, and nobody may "
-            "act in it."
+            f"ZooKeeper's log has greater epochs and not epoch {epoch}. So no broker has won this epoch, and none "
+            "may use it."
         )
     if acts[0].node == acts[1].node:
         return (
-            "An epoch is won by one process; started anew, a broker has to win another one. The later life acts on "
-            "what the earlier one knew."
+            "One process wins an epoch. After a restart, a broker must win a new epoch. Here the new process uses "
+            "the epoch of the old one."
         )
-    return f"Epoch {epoch} can be granted to one broker only, so at least one of them acts without having won it."
+    return f"Only one broker can win epoch {epoch}, so at least one of the two uses it without having won it."
 
 
 def controller_epoch_grows(case: Case) -> str:
     last = case.events[-1]
     if last.zk_op == "delete":
         return (
-            "The next election starts at epoch 1 again, and every broker that has heard of a greater one takes the new "
-            "controller for a deposed one."
+            "The next election begins with epoch 1 again. Brokers that know a greater epoch then refuse the new "
+            "controller as an old one."
         )
     if last.controller_epoch is None:
-        return "Nobody can win the next election: the epoch to be raised cannot be read."
+        return "No broker can win the next election, because it cannot read the epoch that it must increase."
     before = case.events[0].controller_epoch or 0
     if last.controller_epoch <= before:
         return (
-            "Brokers refuse epochs smaller than one that they have heard of, and take two controllers of one epoch "
-            f"for the same: after {before} neither can be told from those that were."
+            "Brokers refuse an epoch that is smaller than one they know, and cannot distinguish two controllers with "
+            f"the same epoch. So the epoch after {before} must be greater."
         )
     return (
-        "An election reads the epoch and writes one more, on condition that nobody has written since. After "
-        f"{before} that gives {before + 1} and nothing else."
+        "An election reads the epoch and writes the next number, unless another broker has written it meanwhile. "
+        f"After {before} that is always {before + 1}."
     )
 
 
@@ -69,21 +69,24 @@ def stale_controller_fenced(case: Case) -> str:
     first, last = case.events[0], case.events[-1]
     if last.kind == Kind.CONTROL_REQUEST_HANDLED:
         return (
-            f"Having accepted epoch {first.controller_epoch}, broker {last.node} knows that the controller of epoch "
-            f"{last.controller_epoch} is deposed, and must refuse it (STALE_CONTROLLER_EPOCH): otherwise what a "
-            "deposed controller believed overrides what its successor has ordered."
+            f"Broker {last.node} had accepted epoch {first.controller_epoch}, so it knows that the controller of "
+            f"epoch {last.controller_epoch} is no longer controller. It must refuse its requests "
+            "(STALE_CONTROLLER_EPOCH). Otherwise an old controller overrides its successor."
         )
     if len(case.events) == 1:
-        return "Without a grant before it nobody can say whether its writer was the controller."
+        return (
+            "The log does not show which broker had won a controller epoch before, so it is not known whether the "
+            "writer was the controller."
+        )
     if case.is_undecided:
         return (
-            "Only the leader of a partition may change its ISR without owning the current controller epoch, and no "
-            "broker tells whose session that is."
+            "Without owning the current controller epoch, only the leader may change the ISR of its partition. It is "
+            "not known to which broker this session belongs."
         )
     return (
-        f"Only the controller of epoch {first.controller_epoch} may change who leads from then on, and besides it "
-        "only the leader its ISR. What a deposed controller writes has to fail, because it demands the version of "
-        "/controller_epoch that it has won (KAFKA-6082): two brokers decide about one partition."
+        f"From then on, only the controller of epoch {first.controller_epoch} may change the leader of a partition. "
+        "Each controller's write must name the version of /controller_epoch that it has won, so the write of an old "
+        "controller must fail (KAFKA-6082). Here two brokers decide about one partition."
     )
 
 

@@ -9,10 +9,10 @@ from nemesis.history.events import Kind
 def elections_answered(case: Case) -> str:
     if case.events[-1].kind == Kind.OK:
         return (
-            "A controller reports each election after ZooKeeper has committed it and before it answers. No such report "
-            "lies between the request and the answer, so the answer is about an election that did not happen."
+            "A controller records each election after ZooKeeper has committed it and before it answers the client. "
+            "It recorded no election between the request and the answer, so the election did not happen."
         )
     return (
-        "Clients and followers have to find the leader of the new epoch, and meanwhile nothing is written. The "
-        "preferred replica led already: the election was not needed."
+        "The preferred replica was already leader, so the election was not needed. With the new epoch, clients and "
+        "followers must find the leader again, and until then nothing is written."
     )

@@ -8,11 +8,11 @@ from nemesis.checkers.framework.reason import Case
 from nemesis.history.events import Kind
 
 _BLIND: Final = (
-    "What nobody could look at can neither be held against the cluster nor be taken for right."
+    "nemesis could not observe this part of the cluster, so it does not know whether it is right."
 )
 _MISSED: Final = (
-    "A broker that missed the request does not get it again, nor does it with Kafka: "
-    "the log stays, and is not used."
+    "The broker missed the request to delete its log. Kafka's controller does not send it again either, so the log "
+    "stays on the disk, unused."
 )
 
 
@@ -26,27 +26,30 @@ def deletion(case: Case) -> str:
     if end_state is None and len(znodes) == len(case.events):
         return _znodes(case)
     if end_state is not None and end_state.node is not None:
-        return "ZooKeeper has no such partition at the end: who still has it, or tells of it, missed its deletion."
+        return (
+            "At the end ZooKeeper does not have this partition. The broker that still has it or still reports it has "
+            "missed its deletion."
+        )
     return (
-        "What clients were told leaves only some states possible, whatever may have come of the operations that "
-        "they heard nothing of. In none of them this can be."
+        "The answers that clients received allow only some states of the topic, whether the unanswered operations "
+        "happened or not. This state is not among them."
     )
 
 
 def _znodes(case: Case) -> str:
     if len(case.events) == 1:
         return (
-            "The controller deletes a topic that is marked, once all its replicas are gone. Without the mark nobody "
-            "had asked, and its replicas may be there still."
+            "The controller may delete a topic only if a client has marked it for deletion, and all its replicas are "
+            "gone. This topic had no mark, so its replicas may still exist."
         )
     if case.events[-1].zk_op == "delete":
         return (
-            "A topic goes as a whole: a znode that it leaves behind speaks of what is no more, to the next topic of "
-            "its name too."
+            "All znodes of a topic are deleted with it. A znode that is left describes a topic that no longer "
+            "exists, and misleads the next topic of this name."
         )
     return (
-        "A topic's id tells its life from all others: with one id for two, brokers take the records of the one for "
-        "the other's."
+        "Brokers distinguish topics by their id. If two topics have the same id, brokers mistake the records of one "
+        "for records of the other."
     )
 
 
@@ -60,50 +63,50 @@ def reassignment(case: Case) -> str:
         return _MISSED
     if logs:
         return (
-            "It was taken from that broker for good: a log that stays takes space, and comes back to life with the "
-            "next move."
+            "The replica was removed from this broker. A log that stays takes space, and its old records come back "
+            "if the replica moves to this broker again."
         )
     if "has no log" in case.finding.sentence:
-        return "A replica without a log holds none of the records that it is counted on for."
+        return "The broker counts as a replica, but without a log it has none of the partition's records."
     return (
-        "What administrators were told leaves only those places, whatever may have come of the requests that they "
-        "heard nothing of. The partition is at none of them."
+        "The answers that clients received allow only those replicas, whether the unanswered requests happened or "
+        "not. The partition has other replicas."
     )
 
 
 def convergence(case: Case) -> str:
     if case.is_undecided and case.first_of(Kind.HARNESS_LAG) is not None:
-        return "On a machine that late nothing comes true in time: the cluster may have been as starved as the harness."
+        return "The machine was so slow that the cluster may not have had enough time either."
     if case.is_undecided:
         return _BLIND
     if case.finding.sentence.startswith("Without any fault"):
-        return "No fault was applied yet: a cluster whose brokers answer creates topics and elects their leaders."
+        return "No fault had begun yet. A cluster whose brokers answer must create topics and elect their leaders."
     return (
-        "Every fault had been healed, and the stated time was over: what has not come back by then, the cluster "
-        "does not bring back by itself."
+        "All faults had ended, and the scenario's time for recovery (convergence_s) had passed. So the cluster does "
+        "not recover by itself in time."
     )
 
 
 def late_recovery(case: Case) -> str:
     if case.is_undecided:
-        return "On a machine that may have been late itself, a late recovery shows nothing about the cluster."
+        return "The machine may have been too slow, so a late recovery proves nothing about the cluster."
     return (
-        "Every wait of a recovery ends by a time-out of the configuration. All of them together had passed with no "
-        "fault in force, and a client that had just been refused was refused again."
+        "Each step of a recovery ends at the latest with a time-out of the configuration. More time than all these "
+        "time-outs together had passed without an active fault, and writes still failed."
     )
 
 
 def no_unforeseen_exception(case: Case) -> str:
     return (
-        f"No code of broker {case.events[0].node} expects this exception. The broker may survive it, but what the "
-        "exception interrupted is not done."
+        f"No code of broker {case.events[0].node} expects this exception. The broker may continue, but the action "
+        "that the exception interrupted was not completed."
     )
 
 
 def fault_effect(case: Case) -> str:
     if len(case.events) > 1 or case.events[0].kind == Kind.FAULT_SKIPPED:
-        return "The run did not go through what its plan says, so it shows nothing about it."
+        return "The run did not inject all faults of its plan, so it shows nothing about them."
     return (
-        "A run proves something about a fault only if the fault is seen to strike and seen to be gone: what was not "
-        "seen may never have been."
+        "A run shows how a cluster bears a fault only if the fault really had its effect, and really ended. Here one "
+        "of the two was not measured."
     )

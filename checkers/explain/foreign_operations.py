@@ -72,7 +72,7 @@ def _failed(event: Event) -> str:
 
 
 def _unknown(event: Event) -> str:
-    return f"what came of {_operation(event)} by {client(event)} is unknown{error(event)}"
+    return f"the outcome of {_operation(event)} by {client(event)} is unknown{error(event)}"
 
 
 def _operation(event: Event) -> str:

@@ -7,10 +7,8 @@ from nemesis.checkers.framework.reason import Case
 
 def hw_sampled(case: Case) -> str:
     if case.events[-1].high_watermark is not None:
-        return (
-            "While one incarnation of a broker leads in one epoch, its high watermark only rises."
-        )
+        return "While one process of a broker leads in one epoch, its high watermark only rises."
     return (
-        "The leader counts every member of the ISR: the member had all records below the high watermark when the ISR "
-        "was read, and within the epoch its log only grows."
+        "The leader raises its high watermark only when each member of the ISR has the records below it. Within the "
+        "epoch the member's log only grows, so it must still have them."
     )

@@ -7,7 +7,7 @@ from nemesis.checkers.framework.reason import Case
 
 def hw_follows_isr(_case: Case) -> str:
     return (
-        "The high watermark is the smallest log end of the ISR. A leader receives a fetch before it answers it, so it "
-        "knew these ends when it learnt of the new ISR. It computes the high watermark in the same step (KAFKA-13091): "
-        "otherwise acknowledgements wait for a replica that does not count any more."
+        "The high watermark is the smallest log end in the ISR. The leader knew these log ends from fetches that it "
+        "had answered. When it learns of the new ISR, it must raise the high watermark in the same step "
+        "(KAFKA-13091). Otherwise acknowledgements wait for a replica that is no longer in the ISR."
     )

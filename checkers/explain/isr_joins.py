@@ -8,12 +8,12 @@ from nemesis.history.events import Kind
 
 def isr_join_caught_up(case: Case) -> str:
     if case.is_undecided:
-        return "What the proposed member held is not recorded."
+        return "It is not recorded which records the new member had."
     if case.events[-1].kind == Kind.TRUNCATE:
         return (
-            "A follower truncates what its leader does not have, because the leader has answered its fetch with the "
-            "epoch at which the logs part. Such a fetch ends behind what both have in common, and proves nothing of "
-            "what the follower has of the leader's records (KAFKA-13141)."
+            "The follower still had records that its leader does not have, and truncated them later. The offset of "
+            "its fetch was behind the records that both have in common. So this fetch does not show that the "
+            "follower had the leader's records (KAFKA-13141)."
         )
     if case.first_of(
         Kind.BECOME_FOLLOWER,
@@ -24,10 +24,10 @@ def isr_join_caught_up(case: Case) -> str:
         Kind.LOG_START_OFFSET,
     ):
         return (
-            "Every member of the ISR may be elected as the next leader, and must have each record that is committed. "
-            "Committed is what lies below the high watermark, and may be what lies below the start of the leader epoch."
+            "Each member of the ISR may be elected as the next leader, so it must have all committed records. These "
+            "are the records below the high watermark, and possibly all records before the start of the leader epoch."
         )
     return (
-        "A leader learns of a replica's log only from fetches that carry its own leader epoch. This broker cannot have "
-        "sent one: the partition is not assigned to it, or it did not follow in this epoch."
+        "A leader learns of a replica's log only from fetches with its own leader epoch. This broker cannot have "
+        "sent such a fetch: it is not a replica of the partition, or it did not follow in this epoch."
     )

@@ -7,8 +7,9 @@ from nemesis.checkers.framework.reason import Case
 
 def isr_shrinks_in_time(case: Case) -> str:
     if case.is_undecided:
-        return "On a machine that may have been late itself, a late proposal shows nothing about the leader."
+        return "The machine may have been too slow, so a late proposal proves nothing about the leader."
     return (
-        "A follower states the end of its log with each fetch, so the leader cannot have seen it caught up meanwhile. "
-        "The leader led, no change of its ISR was in flight, and it looks at its followers every half of the lag time."
+        "A leader checks its followers after each half of replica.lag.time.max.ms. The follower's fetches showed "
+        "that it lagged behind. Meanwhile the leader was leader, and no change of its ISR was under way. So it must "
+        "propose an ISR without the follower."
     )

@@ -7,8 +7,11 @@ from nemesis.checkers.framework.reason import Case
 
 def jobs_on_time(case: Case) -> str:
     if case.is_undecided:
-        return "On a machine that may have been late itself, a late turn shows nothing about the broker."
+        return (
+            "The machine may have been too slow, so a late start proves nothing about the broker."
+        )
     return (
-        "The broker counts the interval from the end of a turn, by the clock that also dates these events. So the next "
-        "turn cannot begin earlier, and nothing keeps it from beginning then."
+        "The job runs again one interval after its last run has ended. The broker measures the interval with the "
+        "same clock as the times of these events. So the next run must begin at that time, not earlier and not much "
+        "later."
     )

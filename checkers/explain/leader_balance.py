@@ -7,8 +7,9 @@ from nemesis.checkers.framework.reason import Case
 
 def leaders_balanced(case: Case) -> str:
     if case.is_undecided:
-        return "On a machine that may have been late itself, a late election shows nothing about the controller."
+        return "The machine may have been too slow, so a late election proves nothing about the controller."
     return (
-        "The controller looks at the leaders of all partitions once in its interval. It stayed in office, and nothing "
-        "else that it handles waits longer than a session may be silent."
+        "The controller checks the leaders of all partitions after each leader.imbalance.check.interval.seconds. The "
+        "same broker was controller all the time, and no other task of a controller takes longer than a session "
+        "time-out."
     )

@@ -15,8 +15,8 @@ def leader_epoch_grows(case: Case) -> str:
     first, last = case.events[0], case.events[-1]
     if last.kind != Kind.ZNODE:
         return (
-            f"Broker {last.node} knew of leader epoch {first.leader_epoch}, so the order to adopt "
-            f"{last.leader_epoch} had been replaced already and must be refused."
+            f"Broker {last.node} knew leader epoch {first.leader_epoch}. So the request with leader epoch "
+            f"{last.leader_epoch} was outdated, and the broker must refuse it."
         )
     if last.leader_epoch == first.leader_epoch:
         return (
@@ -25,8 +25,8 @@ def leader_epoch_grows(case: Case) -> str:
             "which to keep."
         )
     return (
-        "Replicas refuse smaller leader epochs than they know, and cut their logs by epochs: epoch "
-        f"{last.leader_epoch} now names two stretches of the log, of two leaderships."
+        "Replicas refuse leader epochs that are smaller than one they know, and compare their logs by epochs. Epoch "
+        f"{last.leader_epoch} now stands for records of two different terms."
     )
 
 
@@ -40,22 +40,22 @@ def one_leader_per_epoch(case: Case) -> str:
             else f"broker {named.leader} and nobody else"
         )
         return (
-            f"In leader epoch {last.leader_epoch} {leader} may lead: what broker {last.node} writes or acknowledges "
-            "there, the others do not have to keep."
+            f"In leader epoch {last.leader_epoch} {leader} may lead. Records that broker {last.node} appends or "
+            "acknowledges in this epoch may be lost, because the other replicas follow ZooKeeper's leader."
         )
     if len(case.events) > 1:
         return (
-            "Records are told apart by offset and leader epoch. Two leaders of one epoch may write different "
-            "records at the same offset, and no replica can tell which to keep."
+            "Replicas compare records by offset and leader epoch. Two leaders in one epoch may append different "
+            "records at the same offset, and no replica can notice the difference."
         )
     if case.is_undecided:
         return (
-            f"The log of decided states does not show how epoch {last.leader_epoch} began. Parts of it are missing, "
-            "or it ends with a smaller epoch: the election may be in a missing part."
+            f"The log of the metadata does not show how epoch {last.leader_epoch} began. Parts of this log are "
+            "missing, or it ends with a smaller epoch. So the election may be in a missing part."
         )
     return (
-        "The log of decided states has every state of the partition, greater epochs included. No state has leader "
-        f"epoch {last.leader_epoch}, so this epoch had no election."
+        "The log of the metadata has every state of the partition, also with greater epochs. No state has leader "
+        f"epoch {last.leader_epoch}, so the controller never elected a leader for this epoch."
     )
 
 
@@ -66,46 +66,47 @@ def leader_from_isr(case: Case) -> str:
     isr = state.isr or []
     if not isr:
         return (
-            "With an empty ISR there is nobody left who certainly has all that is committed, and nobody who may be "
-            "elected without losing it."
+            "The ISR has the replicas that certainly have all committed records. If it is empty, no leader can be "
+            "elected without losing records."
         )
     if state.leader not in (NO_LEADER, *isr):
         return (
-            f"The leader is in sync with itself: an ISR without broker {state.leader} lets others lead without its "
-            "records."
+            f"A leader is always in its own ISR. Without broker {state.leader} in the ISR, a broker that lacks the "
+            "leader's records may be elected next."
         )
     if before is not None and state.leader not in (NO_LEADER, *(before.isr or ())):
         return _outsider(case, state, before)
     if election is not None and election.strategy in ("remove-from-isr", "no-op"):
         return (
-            "Taking a broker from the ISR, or raising the epoch, leaves the leader who it is: nobody was asked "
-            "whether the new one can lead."
+            "Removing a broker from the ISR, or raising the epoch, must not change the leader. The controller did "
+            "not check whether the new leader can lead."
         )
     if election is not None and state.leader not in (election.live or [state.leader]):
         return (
-            f"Broker {state.leader} was dead for the controller: a partition whose leader is dead can neither be "
+            f"The controller knew that broker {state.leader} was dead. A partition with a dead leader can neither be "
             "read nor written."
         )
-    return f"Who is in the ISR counts for what is committed, and only replicas of the partition can: {isr} has others."
+    return (
+        "A record is committed when all members of the ISR have it. So all members must be replicas of the "
+        f"partition, and in {isr} some are not."
+    )
 
 
 def _outsider(case: Case, state: Event, before: Event) -> str:
     if case.is_undecided:
         return (
-            f"Broker {state.leader} was not in sync and may lack committed records. That is allowed where unclean "
-            "elections are, and no broker tells whether they are."
+            f"Broker {state.leader} was not in the ISR and may lack committed records. That is allowed only if the "
+            "configuration permits unclean elections, and the history does not contain that setting."
         )
     return (
-        f"Only the members of the ISR {before.isr} certainly had all that was committed. Broker {state.leader} was "
-        "none of them, and what it lacks is lost."
+        f"Only the members of the ISR {before.isr} certainly had all committed records. Broker {state.leader} was "
+        "not a member, so the records that it lacks are lost."
     )
 
 
 def legal_transition(case: Case) -> str:
     if case.is_undecided:
-        return (
-            "What cannot be read can neither be held against the controller nor be taken for right."
-        )
+        return "The event lacks values, so it is not known whether the transition was legal."
     last = case.events[-1]
     machine = "partition" if last.replica is None else "replica"
     before, after = last.from_state or "", last.to_state or ""
@@ -113,17 +114,14 @@ def legal_transition(case: Case) -> str:
     if before not in allowed:
         legal = " or ".join(sorted(allowed)) or "no state"
         return (
-            f"A {machine} may become {after} from {legal}: from {before} the steps in between were left out, and what "
-            "they do was not done."
+            f"A {machine} may become {after} only from {legal}. From {before}, the steps between were skipped, and "
+            "their actions were not carried out."
         )
     if len(case.events) > 1:
         left_in = case.events[0].to_state
-        return (
-            f"The same controller in the same term had left it in {left_in}, so it was not in {before} to be taken "
-            "from there."
-        )
+        return f"The same controller, in the same epoch, had last put it into {left_in}. So it was not in {before}."
     first = FIRST_STATES.get(machine, frozenset())
     return (
-        f"At the beginning of a term a {machine} is {' or '.join(sorted(first))}, and this controller had not "
-        f"touched it: it cannot have been {before}."
+        f"At the beginning of a controller epoch each {machine} is {' or '.join(sorted(first))}. This controller had "
+        f"not changed it yet, so it cannot have been {before}."
     )

@@ -8,17 +8,18 @@ from nemesis.history.events import Kind
 
 def log_dir_failures_handled(case: Case) -> str:
     if case.is_undecided:
-        return "On a machine that may have been late itself, a delay shows nothing about broker and controller."
+        return "The machine may have been too slow, so a delay proves nothing about broker and controller."
     if case.first_of(Kind.FAULT_HEALED) is not None:
-        return "A broker that meets an error of its disk takes the whole directory offline, and reports it first."
+        return "After an error of its disk, a broker takes the whole log directory offline, and records that."
     if case.first_of(Kind.ZNODE) is not None:
         return (
-            "The broker answers KAFKA_STORAGE_ERROR for a replica without a log. The controller asks it after each "
-            "notification, and takes such replicas out of the ISR."
+            "After the broker's notification the controller sends it LeaderAndIsr. The broker answers "
+            "KAFKA_STORAGE_ERROR for replicas in the failed directory, and the controller must remove these replicas "
+            "from the ISR."
         )
     if len(case.events) > 1:
-        return "The broker takes all replicas of the directory offline in its next step, and serves none of them."
+        return "The broker must take all replicas of the directory offline at once, and serve none of them."
     return (
-        "The broker stayed connected to ZooKeeper, and creates the notification as soon as ZooKeeper answers. The "
-        "controller learns of the failure by nothing else."
+        "The broker was connected to ZooKeeper all the time, so it must create the notification at once. The "
+        "controller does not learn of the failure in any other way."
     )

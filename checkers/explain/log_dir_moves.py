@@ -8,10 +8,10 @@ from nemesis.history.events import Kind
 
 def log_dir_moves_end(case: Case) -> str:
     if case.is_undecided:
-        return "On a machine that may have been late itself, an unfinished copy shows nothing about the broker."
+        return "The machine may have been too slow, so an unfinished copy proves nothing about the broker."
     if case.events[0].kind == Kind.LOG_DIR_CHANGED:
-        return "A broker leaves a replica where it is, unless an administrator names another directory for it."
+        return "A broker moves a replica to another directory only if an administrator has requested it."
     return (
-        "The broker copies what moves as fast as its quota permits, and has had time for all of it with no fault in "
-        "force. So it has ceased to copy this log."
+        "The broker copies replicas as fast as its quota permits. It has had enough time without an active fault to "
+        "copy all of them. So it has stopped to copy this log."
     )

@@ -9,30 +9,31 @@ from nemesis.history.events import Kind
 def log_files_agree(case: Case) -> str:
     if case.first_of(Kind.STORED_INDEX_ENTRY) is not None:
         return (
-            "Who looks up an offset or a time begins to scan where the index says. What lies before that is not "
-            "found, though the log has it."
+            "A broker that looks up an offset or a time begins to read where the index says. It does not find "
+            "records before that, although the log has them."
         )
     if case.first_of(Kind.STORED_EPOCH) is not None:
         return (
-            "Epochs are how replicas find where their logs part. With another epoch than its batches have, this "
-            "replica keeps what it should cut, or cuts what it should keep."
+            "Replicas compare their logs by epochs. Here the checkpoint of epochs differs from the batches, so this "
+            "replica will keep records that it should truncate, or truncate records that it should keep."
         )
     if case.first_of(Kind.STORED_SNAPSHOT, Kind.STORED_PRODUCER) is not None:
         return (
-            "A broker that starts remembers producers from this snapshot, and does not look at the batches below its "
-            "offset. It would append again what was sent again, or refuse what is next."
+            "When a broker starts, it reads the state of producers from this snapshot, and does not read the batches "
+            "below its offset. With this snapshot it would append a repeated batch again, or refuse the producer's "
+            "next batch."
         )
     if case.first_of(Kind.STORED_BATCH) is not None:
-        return "Files and batches of one log, read after its broker was stopped, have to agree on every offset."
+        return "The files of a log, read after its broker was stopped, must agree on each offset."
     return (
-        "A checkpoint states what was done up to an offset of this log. What it states is not so in the files that "
-        "were read with it."
+        "A checkpoint states up to which offset a log was synced or compacted. The log files, read at the same time, "
+        "contradict it."
     )
 
 
 def segments_roll(case: Case) -> str:
     del case
     return (
-        "A segment takes batches as long as they fit into segment.bytes, and the next batch begins a new segment. "
-        "No setting of this topic, and no time between its records, explains another size."
+        "A broker appends batches to a segment as long as they fit into segment.bytes; then it begins a new segment. "
+        "No setting of this topic, and no time between its records, explains the size of this segment."
     )

@@ -7,23 +7,23 @@ from nemesis.checkers.framework.reason import Case
 
 def marker_epoch_grows(_: Case) -> str:
     return (
-        "A coordinator of a later epoch has ended a transaction of this producer here. A broker must refuse the "
-        "markers of its predecessors from then on: they would end transactions that they know nothing of (KAFKA-9144)."
+        "A coordinator with a later epoch has already ended a transaction of this producer here. From then on the "
+        "broker must refuse markers of earlier coordinators, because they may end a newer transaction (KAFKA-9144)."
     )
 
 
 def torn_markers(_: Case) -> str:
     return (
-        "A transaction is complete when each of its partitions has a marker. Without one, consumers of committed "
-        "records wait at this transaction, or the next marker of its producer decides about its records."
+        "A transaction is complete when each of its partitions has a marker. Without the marker, consumers that read "
+        "committed records wait at this transaction, or the next marker of the producer decides about its records."
     )
 
 
 def hanging_transaction(case: Case) -> str:
     rule = (
-        "A coordinator aborts a transaction that is open for longer than its time-out. Until the marker is written, "
-        "consumers of committed records read nothing behind its first offset."
+        "A coordinator aborts a transaction that is open for longer than its time-out. Until then, consumers with "
+        "read_committed cannot read beyond the first offset of the transaction."
     )
     if case.is_undecided:
-        return f"{rule} Whether this transaction would have ended is not known."
+        return f"{rule} It is not known whether this transaction would have ended in time."
     return rule

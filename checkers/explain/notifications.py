@@ -9,10 +9,11 @@ from nemesis.history.events import Kind
 def notifications_handled(case: Case) -> str:
     if case.events[-1].kind == Kind.CONTROLLER_FAILOVER:
         return (
-            "A failover reads the notifications that are there, and deletes them before it ends: what it does next "
-            "covers them. The broker reported that its failover had ended."
+            "During its failover, a new controller reads all notifications that exist and deletes them. This broker "
+            "recorded that its failover had ended, but the notification still existed."
         )
     return (
-        "ZooKeeper reports the new znode to the controller that watches its parent. The controller did not lose its "
-        "session, and handles one event after the other; none of them waits longer than a session may be silent."
+        "The controller watches the parent znode, so ZooKeeper informs it of the notification. The controller did "
+        "not lose its session, and no other task of a controller takes longer than a session time-out. So it must "
+        "have handled the notification."
     )

@@ -9,16 +9,16 @@ from nemesis.history.events import Kind
 def office_kept(case: Case) -> str:
     if case.events[-1].kind == Kind.CONTROLLER_ELECTED:
         return (
-            "An epoch is granted once. A controller resigns from it when it is no longer its own; this one could take "
-            "it up again, so it was its own all the time, and the cluster was without a controller for nothing."
+            "A controller resigns when another broker has won a newer epoch. This broker used the same epoch again "
+            "later, so no other broker had won one. The cluster was without a controller for no reason."
         )
     created, deleted = case.events[0], case.events[-1]
     if created.session == deleted.session:
         return (
-            "The controller still acts in that epoch while the others elect its successor: it has to stop first, and "
-            "to report that it has stopped."
+            "The controller must stop its work, and record that, before it deletes the znode. Otherwise it still "
+            "acts in its epoch while the other brokers elect a successor."
         )
     return (
-        "Only the owner gives up the office. A broker that deletes the znode of another takes a controller away that "
-        "lives and does not know it."
+        "Only the controller itself may delete /controller. If another broker deletes it, the controller still "
+        "lives, and does not know that it is no longer controller."
     )

@@ -8,32 +8,33 @@ from nemesis.checkers.framework.reason import Case
 def leader_keeps_log(case: Case) -> str:
     del case
     return (
-        "Followers copy the leader's log, and cut their own where it differs. A leader copies nothing: what "
-        "it cuts may be on its followers, acknowledged, and they no longer match the log that they copy."
+        "Followers copy the leader's log, and truncate their own logs where they differ. A leader must never "
+        "truncate its log: its followers may have the removed records, and producers may have been acknowledged."
     )
 
 
 def hw_within_log(case: Case) -> str:
     event = case.events[-1]
     return (
-        f"A high watermark of {event.high_watermark} says that this replica, too, has every record below it. Its log "
-        f"ends at {event.log_end_offset}: consumers would be promised records that it does not have."
+        f"A high watermark of {event.high_watermark} means that this replica has all records below it. But its log "
+        f"ends at {event.log_end_offset}."
     )
 
 
 def producers_within_log(case: Case) -> str:
     event = case.events[-1]
     return (
-        f"What a log remembers of producers follows from its batches. It has no batch at offset "
-        f"{(event.producers_end or 0) - 1}: it ends at {event.log_end_offset}. When this replica leads and the "
-        "producer sends that batch again, the leader takes it for a duplicate and acknowledges it without appending it."
+        f"A broker knows the last batches of producers from its log. This log ends at {event.log_end_offset}, but "
+        f"the broker remembers a batch at offset {(event.producers_end or 0) - 1}. If it becomes leader and the "
+        "producer sends that batch again, it takes the batch for a duplicate and acknowledges it without appending "
+        "it."
     )
 
 
 def min_isr_behind_ack(case: Case) -> str:
     setting, ack = case.events[0], case.events[-1]
     return (
-        f"min.insync.replicas={setting.min_insync_replicas} promises that an acknowledged record survives the loss of "
-        f"all but one of that many brokers. Offset {ack.last_offset} is on {len(ack.isr or [])}, and no high watermark "
-        "of a larger ISR had passed it: the leader had to answer NOT_ENOUGH_REPLICAS_AFTER_APPEND."
+        f"With min.insync.replicas={setting.min_insync_replicas}, at least that many brokers must have a record "
+        f"before it is acknowledged. Offset {ack.last_offset} is on {len(ack.isr or [])}, and was not committed with "
+        "a larger ISR before. So the leader must answer NOT_ENOUGH_REPLICAS_AFTER_APPEND."
     )

@@ -13,10 +13,10 @@ def one_quorum_leader(_case: Case) -> str:
 def quorum_commits_stay(case: Case) -> str:
     if case.events[-1].kind == Kind.ZNODE:
         return (
-            "The first record of a new leader comes behind all that was committed: the new leader has replaced a "
-            "record that a majority had."
+            "The first record of a new leader must be behind all committed records. This leader has replaced a "
+            "record that a majority of the voters had."
         )
     return (
-        "What is below a high watermark is committed. A new leader's log has all of it, and its high watermark is "
-        "known only when its own first record is committed, too."
+        "Records below a high watermark are committed, so each new leader's log has them. A new leader answers with "
+        "a high watermark only after its own first record is committed, so its high watermark must be higher."
     )

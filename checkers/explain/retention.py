@@ -7,8 +7,8 @@ from nemesis.checkers.framework.reason import Case
 
 def retention_runs(case: Case) -> str:
     if case.is_undecided:
-        return "On a machine that may have been late itself, a segment that is left shows nothing about the broker."
+        return "The machine may have been too slow, so a segment that still exists proves nothing about the broker."
     return (
-        "The broker looks at all its logs in each interval, and lived for a whole one in which this segment was to be "
-        "deleted. Its files, read after it was stopped, still hold the segment."
+        "The broker checks all its logs once in each interval, and has run for a whole interval in which it had to "
+        "delete this segment. Its files, read after it was stopped, still have the segment."
     )

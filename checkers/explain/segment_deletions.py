@@ -8,7 +8,7 @@ from nemesis.checkers.framework.reason import Case
 def segments_deleted_by_rule(case: Case) -> str:
     del case
     return (
-        "A segment goes when it is below the start of the log, when the log is large enough without it, or when its "
-        "records are old enough by the broker's clock. It never goes before it is committed."
-        " One of these rules was broken, and consumers lose records."
+        "A broker may delete a segment for three reasons: it is below the start of the log, the log is large enough "
+        "without it, or its records are too old. And all its records must be committed. No reason "
+        "applies here, so consumers lose records."
     )

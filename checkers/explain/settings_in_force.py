@@ -7,8 +7,10 @@ from nemesis.checkers.framework.reason import Case
 
 def settings_take_effect(case: Case) -> str:
     if case.is_undecided:
-        return "On a machine that may have been late itself, a late change shows nothing about the brokers."
+        return (
+            "The machine may have been too slow, so a late change proves nothing about the brokers."
+        )
     return (
-        "ZooKeeper notifies every broker of the change, and a broker that lost its session reads it in the next one. "
-        "The leader judged the batch by a value that the topic no longer has."
+        "ZooKeeper informs each broker of the change, and a broker with a new session reads it. So the leader knew "
+        "the new value, but used the old one for this batch."
     )

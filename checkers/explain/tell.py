@@ -60,7 +60,7 @@ def since(earlier: Event, later: Event) -> str:
 
 
 def _by_name(event: Event) -> str:
-    return f"{event.process} told {event.kind.replace('-', ' ')}"
+    return f"{event.process} recorded {event.kind.replace('-', ' ')}"
 
 
 def _of(event: Event) -> str:
@@ -116,22 +116,22 @@ def _controller_resigned(event: Event) -> str:
 
 
 def _settings(event: Event) -> str:
-    did = "started" if event.kind == Kind.BROKER_STARTED else "goes on"
+    did = "started" if event.kind == Kind.BROKER_STARTED else "continued"
     return f"{_actor(event)} {did} with min.insync.replicas={event.min_insync_replicas}"
 
 
 def _broker_change(event: Event) -> str:
-    return f"controller {event.node} finished what follows from {brokers(event.live)} being alive"
+    return f"controller {event.node} finished handling a change of brokers, with {brokers(event.live)} alive"
 
 
 def _controlled_shutdown(event: Event) -> str:
     answer = f"that it leads {event.count} partitions" if succeeded(event) else f"{event.error}"
-    return f"controller {event.node} answered broker {event.peer}, which is to shut down, {answer}"
+    return f"controller {event.node} answered broker {event.peer}, which shuts down, {answer}"
 
 
 def _partition_metadata(event: Event) -> str:
     epoch = f"partition epoch {event.partition_epoch}"
-    return f"{_actor(event)} took over the metadata of {_of(event)}: {_state(event)}, {epoch}"
+    return f"{_actor(event)} stored the metadata of {_of(event)}: {_state(event)}, {epoch}"
 
 
 def _sent(event: Event) -> str:
@@ -199,14 +199,18 @@ def _transition(event: Event) -> str:
     if moved.replica is not None:
         subject = f"the replica of {subject} on broker {moved.replica}"
     states = f"from {moved.from_state} to {moved.to_state}"
-    return f"controller {event.node} of epoch {moved.controller_epoch} took {subject} {states}"
+    return f"controller {event.node} of epoch {moved.controller_epoch} changed {subject} {states}"
 
 
 # -- replicas
 
 
 def _become_leader(event: Event) -> str:
-    log = f", with a log up to {event.log_end_offset}" if event.log_end_offset is not None else ""
+    log = (
+        f", with a log that ended at {event.log_end_offset}"
+        if event.log_end_offset is not None
+        else ""
+    )
     known = _producers(event)
     return f"{_actor(event)} became leader of {_of(event)} in leader epoch {event.leader_epoch}{log}{known}"
 
@@ -214,7 +218,11 @@ def _become_leader(event: Event) -> str:
 def _become_follower(event: Event) -> str:
     whom = f" of broker {event.leader}" if event.leader is not None else ""
     epoch = f" in leader epoch {event.leader_epoch}" if event.leader_epoch is not None else ""
-    log = f", with a log up to {event.log_end_offset}" if event.log_end_offset is not None else ""
+    log = (
+        f", with a log that ended at {event.log_end_offset}"
+        if event.log_end_offset is not None
+        else ""
+    )
     return (
         f"{_actor(event)} became a follower{whom} for {_of(event)}{epoch}{log}{_producers(event)}"
     )
@@ -237,8 +245,8 @@ def _acknowledged(event: Event) -> str:
     records = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
     asked = "acks=all" if event.acks == -1 else f"acks={event.acks}"
     return (
-        f"{_actor(event)} acknowledged {records} under {asked} as leader of epoch {event.leader_epoch}, its high "
-        f"watermark being {event.high_watermark}"
+        f"{_actor(event)} acknowledged {records} with {asked} as leader of epoch {event.leader_epoch}; its high "
+        f"watermark was {event.high_watermark}"
     )
 
 
@@ -246,7 +254,7 @@ def _high_watermark(event: Event) -> str:
     counted = event.isr if event.maximal_isr is None else event.maximal_isr
     return (
         f"leader {event.node} (leader epoch {event.leader_epoch}) set the high watermark of {_of(event)} to "
-        f"{event.high_watermark} and took {brokers(counted)} to be in sync"
+        f"{event.high_watermark}, with {brokers(counted)} in sync"
     )
 
 
@@ -256,8 +264,12 @@ def _isr_change_proposed(event: Event) -> str:
 
 
 def _isr_change_committed(event: Event) -> str:
-    known = f", and knew the log ends {event.offsets} of its members" if event.offsets else ""
-    return f"leader {event.node} of {_of(event)} learnt that the ISR {event.isr or []} is committed{known}"
+    known = (
+        f", and knew that the logs of its members ended at {event.offsets}" if event.offsets else ""
+    )
+    return (
+        f"leader {event.node} of {_of(event)} received the committed ISR {event.isr or []}{known}"
+    )
 
 
 def _transaction_opened(event: Event) -> str:
@@ -300,12 +312,12 @@ def _transaction(event: Event) -> str:
 
 
 def _truncate(event: Event) -> str:
-    own = f", its own high watermark being {event.high_watermark}" if event.high_watermark else ""
+    own = f"; its own high watermark was {event.high_watermark}" if event.high_watermark else ""
     before = event.high_watermark_before
     if before is not None and before != event.high_watermark:
-        own = f", its own high watermark being {before} before and {event.high_watermark} after"
+        own = f"; its own high watermark was {before} before and {event.high_watermark} after"
     end = f"{event.log_end_offset}{own}{_producers(event)}"
-    return f"{_actor(event)} cut its log of {_of(event)} down to {end}"
+    return f"{_actor(event)} truncated its log of {_of(event)} to {end}"
 
 
 def _log_loaded(event: Event) -> str:
@@ -314,11 +326,11 @@ def _log_loaded(event: Event) -> str:
 
 def _log_dir_changed(event: Event) -> str:
     latest = (
-        f", its latest leader epoch being {event.leader_epoch}"
+        f"; its latest leader epoch was {event.leader_epoch}"
         if event.leader_epoch is not None and event.leader_epoch >= 0
         else ""
     )
-    return f"{_actor(event)} went on with {_of(event)} in another log directory, where the log {_extent(event)}{latest}"
+    return f"{_actor(event)} moved {_of(event)} to another log directory, where the log {_extent(event)}{latest}"
 
 
 def _extent(event: Event) -> str:
@@ -341,7 +353,7 @@ def _log_start(event: Event) -> str:
 
 def _log_cleaned(event: Event) -> str:
     records = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
-    return f"{_actor(event)} compacted {records}, its high watermark being {event.high_watermark}"
+    return f"{_actor(event)} compacted {records}; its high watermark was {event.high_watermark}"
 
 
 def _segments_deleted(event: Event) -> str:
@@ -350,7 +362,7 @@ def _segments_deleted(event: Event) -> str:
 
 
 def _job_started(event: Event) -> str:
-    return f"broker {event.node} started a turn of {event.step}"
+    return f"broker {event.node} started a run of {event.step}"
 
 
 def _log_dir_failed(event: Event) -> str:
@@ -367,7 +379,7 @@ def _stored_log(event: Event) -> str:
         if checkpointed is not None
         else ""
     )
-    return f"the files of broker {event.node} had {_of(event)} up to {event.log_end_offset}{mark}{damage}"
+    return f"in the files of broker {event.node} {_of(event)} ended at {event.log_end_offset}{mark}{damage}"
 
 
 def _stored_segment(event: Event) -> str:
@@ -452,7 +464,7 @@ def _invoked(event: Event) -> str:
         return f"{client(event)} sent value {event.value} to {_of(event)}{within}"
     if event.group is not None:
         return f"{event.process} sent broker {event.node} {_in_group(event)}"
-    return f"{client(event)} asked for {_operation(event)}"
+    return f"{client(event)} requested {_operation(event)}"
 
 
 def _ok(event: Event) -> str:
@@ -460,12 +472,12 @@ def _ok(event: Event) -> str:
         return _group_answer(event)
     if event.f == "send":
         position = f"offset {event.offset} of {_of(event)}"
-        return f"{client(event)} received the answer that value {event.value} stands at {position}"
+        return f"{client(event)} received the answer that value {event.value} is at {position}"
     if event.f == "poll":
         where = "" if event.offset is None else f" from {event.offset}"
-        return f"{client(event)} polled {_of(event)}{where} and was given {_read(event)}"
+        return f"{client(event)} polled {_of(event)}{where} and received {_read(event)}"
     if event.f == "log-start":
-        return f"{client(event)} was told that {_of(event)} starts at {event.log_start_offset}"
+        return f"{client(event)} received the answer that {_of(event)} starts at {event.log_start_offset}"
     if event.f in ("earliest-offset", "latest-offset"):
         answer = f"the {event.f} of {_of(event)} is {event.offset}"
         return f"broker {event.node} answered {client(event)} that {answer}"
@@ -473,7 +485,9 @@ def _ok(event: Event) -> str:
         answer = f"leader epoch {event.leader_epoch} of {_of(event)} ends at {event.offset}"
         return f"broker {event.node} answered {client(event)} that {answer}"
     if event.f == "describe":
-        return f"{client(event)} was told that {_of(event)} lies on {brokers(event.replicas)}"
+        return (
+            f"{client(event)} received the answer that {_of(event)} is on {brokers(event.replicas)}"
+        )
     return f"{client(event)} received the answer that {_operation(event)} had succeeded"
 
 
@@ -483,7 +497,7 @@ def _read(event: Event) -> str:
         if event.log_start_offset is None:
             return "nothing"
         stated = f"high watermark {event.high_watermark}, log start {event.log_start_offset}"
-        return f"nothing by broker {event.node} ({stated})"
+        return f"nothing from broker {event.node} ({stated})"
     if len(read_offsets) > _MAX_READ:
         return f"{len(read_offsets)} records, offsets {read_offsets[0]} to {read_offsets[-1]}"
     word = "offset" if len(read_offsets) == 1 else "offsets"
@@ -503,10 +517,10 @@ def _unknown(event: Event) -> str:
         return f"the outcome of {_in_group(event, by=_by(event))} is unknown{error(event)}"
     if event.f == "send":
         return (
-            f"what came of the send of value {event.value} to {_of(event)} by {client(event)} is unknown"
-            f"{error(event)}"
+            f"the outcome of the send of value {event.value} to {_of(event)} by {client(event)} is "
+            f"unknown{error(event)}"
         )
-    return f"what came of {_operation(event)} by {client(event)} is unknown{error(event)}"
+    return f"the outcome of {_operation(event)} by {client(event)} is unknown{error(event)}"
 
 
 def _operation(event: Event) -> str:
@@ -522,9 +536,9 @@ def _operation(event: Event) -> str:
 
 
 def _final_read(event: Event) -> str:
-    how = "" if succeeded(event) else f" and ended with {event.error}"
+    how = "" if succeeded(event) else f", and ended with {event.error}"
     return (
-        f"the final reader {event.process} came to {event.offset} of {_of(event)}, high watermark "
+        f"the final reader {event.process} read {_of(event)} up to offset {event.offset}, with high watermark "
         f"{event.high_watermark}{how}"
     )
 
@@ -535,9 +549,9 @@ def _final_read(event: Event) -> str:
 def _end_state(event: Event) -> str:
     whose = "ZooKeeper" if event.node is None else f"the {event.source} of broker {event.node}"
     if not succeeded(event):
-        return f"at the end {whose} could not be looked at ({event.error})"
+        return f"at the end {whose} could not be observed ({event.error})"
     if event.topic is None:
-        return f"at the end {whose} told of {event.count} partitions"
+        return f"at the end {whose} had {event.count} partitions"
     replicas = f" on {brokers(event.replicas)}" if event.replicas else ""
     return f"at the end {whose} had {_of(event)}{replicas}"
 
@@ -579,11 +593,11 @@ def _convergence(event: Event) -> str:
         check += f" of {_of(event) if event.topic is not None else f'broker {event.node}'}"
     when = f" after {event.duration_ms:,} ms" if event.duration_ms is not None else ""
     if succeeded(event):
-        return f"{check} came true{when}"
+        return f"{check} succeeded{when}"
     error = event.error or ""
     if error.startswith(HARNESS):
         return f"{check} could not be made: {error.removeprefix(HARNESS)}"
-    return f"{check} had not come true{when}: {error}"
+    return f"{check} still failed{when}: {error}"
 
 
 def _phase(event: Event) -> str:
@@ -591,11 +605,11 @@ def _phase(event: Event) -> str:
 
 
 def _harness_lag(event: Event) -> str:
-    return f"the harness itself ran {event.duration_ms} ms late"
+    return f"nemesis itself was {event.duration_ms} ms late, because the machine was busy"
 
 
 def _machine_load(event: Event) -> str:
-    return f"the machine computed, or tasks waited for it, for up to {event.duration_ms} ms"
+    return f"the machine was busy for up to {event.duration_ms} ms"
 
 
 def _timeout_setting(event: Event) -> str:
@@ -603,16 +617,16 @@ def _timeout_setting(event: Event) -> str:
 
 
 def _unforeseen_exception(event: Event) -> str:
-    return f"{_actor(event)} caught an unforeseen exception, {event.error}"
+    return f"{_actor(event)} caught an unexpected exception, {event.error}"
 
 
 def _fault(event: Event) -> str:
     on = f" on {', '.join(event.targets)}" if event.targets else ""
     did = {
-        Kind.FAULT_INVOKE: "was begun",
-        Kind.FAULT_APPLIED: f"was applied, effect {event.effect}",
+        Kind.FAULT_INVOKE: "began",
+        Kind.FAULT_APPLIED: f"was applied, with effect {event.effect}",
         Kind.FAULT_SKIPPED: f"was skipped: {event.error}",
-        Kind.FAULT_HEALED: f"was healed, effect {event.effect}",
+        Kind.FAULT_HEALED: f"was undone, with effect {event.effect}",
     }[Kind(event.kind)]
     return f"{event.fault}{on} {did}"
 

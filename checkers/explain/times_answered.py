@@ -8,8 +8,10 @@ from nemesis.checkers.framework.reason import Case
 def times_answered(case: Case) -> str:
     batch, answer = case.events[-1], case.events[1]
     if (batch.max_timestamp or 0) < (answer.wall_ms or 0):
-        return "The answered record is older than the requested time, as the broker's own files have it."
+        return (
+            "By the broker's own files, the record in the answer is older than the requested time."
+        )
     return (
-        "The broker had that batch when it was asked, and its records are not older than the requested time. A "
-        "consumer that begins where the broker says never sees them."
+        "The broker had an earlier batch whose records are not older than the requested time. A consumer that begins "
+        "at the answered offset never gets them."
     )

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from nemesis.checkers.framework.reason import Case
 
-_ATOMIC = (
-    "The end of a transaction is one decision, which the markers in all its partitions repeat."
-)
+_ATOMIC = "A transaction ends with one decision for all its partitions: commit or abort."
 
 
 def aborted_read(case: Case) -> str:
     if any(event.f == "abort-transaction" for event in case.events):
-        return f"{_ATOMIC} A broker names aborted transactions in its answer, so that readers leave out their records."
-    return "Only a commit that the producer asked for, and that was not refused, makes the record a committed one."
+        return (
+            f"{_ATOMIC} Brokers name aborted transactions to consumers, which skip their records."
+        )
+    return "The record is committed only if the producer requested a commit and the request was not refused."
 
 
 def read_beyond_lso(case: Case) -> str:  # noqa: ARG001
     return (
-        "The transaction is not decided before its producer asks for the end. The last stable offset is not beyond its "
-        "first record, and a reader of committed records is given only what is below."
+        "The transaction was still open, because its producer had not requested its end. Consumers with "
+        "read_committed may not read beyond the first record of an open transaction (the last stable offset)."
     )
 
 
 def torn_transaction(case: Case) -> str:  # noqa: ARG001
     return (
-        f"{_ATOMIC} The reader went past the record, so its broker took the transaction for decided there, and left "
-        "the record out as if it had been aborted."
+        f"{_ATOMIC} Here the consumer passed the record without receiving it, as if the transaction had been aborted "
+        "in this partition."
     )
 
 
 def fenced_producer(case: Case) -> str:  # noqa: ARG001
     return (
-        "Before the newer producer is answered, the coordinator has its epoch in the log, and an open transaction of "
-        "the former one is aborted in that epoch. So coordinator and leaders refuse the former epoch."
+        "Before the coordinator answers the new producer, it stores the new epoch and aborts an open transaction of "
+        "the former producer. So the coordinator and all leaders must refuse the former epoch."
     )

@@ -99,7 +99,7 @@ class Rebalances(Administered):
 def _finding(key: str, late: Late, rows: list[Row]) -> Finding:
     took = (late.until - late.since) // MS
     excuse = unexplained.excuse(rows, late.since, late.until, took - late.bound_ms)
-    sentence = f"{late.sentence} within {late.bound_ms:,} ms in {key}, with no fault in force."
+    sentence = f"{late.sentence} within {late.bound_ms:,} ms in {key}, without an active fault."
     return finding(
         REBALANCES_END.name,
         key,

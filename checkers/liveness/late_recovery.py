@@ -234,8 +234,8 @@ def _finding(tp: TopicPartition, late: Late, bound: int, rows: Sequence[Row]) ->
     waited = (late.last.time - late.since) // _MS
     excuse = unexplained.excuse(rows, late.since, late.last.time, waited - bound)
     sentence = (
-        f"{tp_name(*tp)} acknowledged nothing for {waited:,} ms in which no fault was in force; at most "
-        f"{bound:,} ms follow from the configuration. {late.last.process} got {late.last.error}."
+        f"{tp_name(*tp)} acknowledged nothing for {waited:,} ms without an active fault; the configuration allows at "
+        f"most {bound:,} ms. {late.last.process} got {late.last.error}."
     )
     return finding(
         LATE_RECOVERY.name,

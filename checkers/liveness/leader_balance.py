@@ -210,10 +210,10 @@ def _findings(wait: Wait, term: Term, late: Late, rows: Sequence[Row]) -> Iterat
     row, event = wait.state
     failover_row, failover = term.failover
     sentence = (
-        f"Broker {event.leader} led {tp_name(*wait.tp)} for {(late.until - late.since) // _MS:,} ms in which no fault "
-        f"was in force, and controller {failover.node} did not elect broker {wait.broker}, which the partition "
-        f"prefers: it was in the ISR and led {wait.led} of the {wait.preferring} partitions that prefer it. At most "
-        f"{(late.due - late.since) // _MS:,} ms follow from the configuration."
+        f"Broker {event.leader} led {tp_name(*wait.tp)} for {(late.until - late.since) // _MS:,} ms without an "
+        f"active fault, and controller {failover.node} did not elect broker {wait.broker}, which the partition "
+        f"prefers: it was in the ISR and led {wait.led} of the {wait.preferring} partitions that prefer it. The "
+        f"configuration allows at most {(late.due - late.since) // _MS:,} ms."
     )
     yield finding(
         LEADERS_BALANCED.name,

@@ -205,8 +205,8 @@ class Judge:
         if late is not None:
             sentence = (
                 f"Broker {failure.broker} did not notify the controller for {_waited(late):,} ms in which its log "
-                f"directory had failed and no other fault was in force; at most {bound:,} ms follow from the "
-                "configuration."
+                f"directory had failed and no other fault was in force; the configuration allows at most {bound:,} "
+                "ms."
             )
             yield from self._findings(f"broker-{failure.broker}", sentence, late, failure.traced[0])
 
@@ -235,9 +235,9 @@ class Judge:
                 row, event = dependence.first
                 role = "the leader" if event.leader == failure.broker else "in the ISR"
                 sentence = (
-                    f"Broker {failure.broker} was still {role} of {tp_name(*tp)} for {_waited(late):,} ms in which the "
-                    "directory of its log had failed and no other fault was in force; at most "
-                    f"{bound:,} ms follow from the configuration."
+                    f"Broker {failure.broker} was still {role} of {tp_name(*tp)} for {_waited(late):,} ms in which "
+                    "the directory of its log had failed and no other fault was in force; the configuration allows "
+                    f"at most {bound:,} ms."
                 )
                 yield from self._findings(tp_name(*tp), sentence, late, row, failure.traced[0])
 

@@ -165,7 +165,7 @@ def _overdue(
         excuse = unexplained.excuse(rows, since, until, waited - bound)
         sentence = (
             f"Broker {term.failover[1].node}, the controller of epoch {term.controller_epoch}, left {event.path} for "
-            f"{waited:,} ms in which no fault was in force; at most {bound:,} ms follow from the configuration."
+            f"{waited:,} ms without an active fault; the configuration allows at most {bound:,} ms."
         )
         yield finding(
             NOTIFICATIONS_HANDLED.name,

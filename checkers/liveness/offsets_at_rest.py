@@ -207,10 +207,10 @@ def _late(tp: TopicPartition, replicas: Replicas, rows: Sequence[Row]) -> Iterat
         other_start, other_mark, _ = _offsets(follower)
         about = f"of follower {follower.node} of {tp_name(*tp)}"
         if other_mark != mark:
-            sentence = f"The high watermark {about} stayed at {other_mark}, that of leader {event.node} at {mark}."
+            sentence = f"The high watermark {about} stayed at {other_mark}, but that of leader {event.node} is {mark}."
             differences.append((sentence, (row, other)))
         if other_start < start:
-            sentence = f"The log {about} went on to start at {other_start}, that of leader {event.node} at {start}."
+            sentence = f"The log {about} still starts at {other_start}, but that of leader {event.node} at {start}."
             differences.append((sentence, (row, other)))
     reason = _excuse(event, rows) if differences else None
     for sentence, proof in differences:
@@ -234,13 +234,16 @@ def _excuse(event: Event, rows: Sequence[Row]) -> str | None:
         return "the run does not state the time-outs"
     unchanged_ms = event.duration_ms or 0
     if unchanged_ms <= bound:
-        return f"nothing had changed for {unchanged_ms:,} ms only, and {bound:,} ms follow from the configuration"
+        return (
+            f"they had only {unchanged_ms:,} ms to agree, and the configuration allows {bound:,} ms"
+        )
     since = event.time - unchanged_ms * _MS
     ended = (
         item for item in rows if item[1].kind != Kind.FAULT_HEALED or item[1].effect == VERIFIED
     )
-    if any(force.stop_ns >= since for force in in_force(ended)):
-        return "a fault was in force"
+    active = [force.fault for force in in_force(ended) if force.stop_ns >= since]
+    if active:
+        return f"the fault {active[-1]} was active, or its end was not verified, so this is not decided"
     return excuse(rows, since, event.time, unchanged_ms - bound)
 
 

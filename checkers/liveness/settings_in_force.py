@@ -248,7 +248,7 @@ def _finding(
     answer = "took" if batch.is_taken else "refused"
     sentence = (
         f"A leader {answer} a batch of {batch.size:,} bytes for {batch.topic}, whose {MAX_MESSAGE_BYTES} had been "
-        f"{nearest.value:,}, and no fault in force, for {(invoked - since) // _MS:,} ms; brokers follow within "
+        f"{nearest.value:,}, without an active fault, for {(invoked - since) // _MS:,} ms; brokers follow within "
         f"{rest.bound_ns // _MS:,} ms."
     )
     excuse = unexplained.excuse(rest.rows, since, invoked, (invoked - since - rest.bound_ns) // _MS)

@@ -56,16 +56,14 @@ def excuse(rows: Sequence[Row], since: int, until: int, over_ms: int) -> str | N
     """
     lags = _reported(rows, Kind.HARNESS_LAG, since, until)
     if lags is None:
-        return "how late the harness itself ran was not measured up to then"
+        return "the delays of nemesis itself were not measured up to that time"
     if max(lags) > MAX_LAG_MS:
-        return f"the harness itself ran up to {max(lags):,} ms late"
+        return f"nemesis itself was up to {max(lags):,} ms late, because the machine was busy"
     loads = _reported(rows, Kind.MACHINE_LOAD, since, until)
     if loads is None:
-        return "what the machine did meanwhile was not measured"
+        return "the load of this machine was not measured at that time"
     if sum(loads) >= max(over_ms, 1):
-        return (
-            f"the machine computed, or tasks waited for it, for up to {sum(loads):,} ms meanwhile"
-        )
+        return f"this machine was busy for up to {sum(loads):,} ms of that time"
     return None
 
 

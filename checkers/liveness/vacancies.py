@@ -277,9 +277,9 @@ def _findings(
         and event.time <= wait.since
     ]
     sentence = (
-        f"No broker created /controller for {waited:,} ms after the znode of broker {vacancy.taken.controller_id} was "
-        f"gone, in which {wait.process} was registered and connected to ZooKeeper and no fault kept it from that; at "
-        f"most {bound_ms:,} ms follow from the configuration."
+        f"No broker created /controller for {waited:,} ms after the znode of broker {vacancy.taken.controller_id} "
+        f"was gone, in which {wait.process} was registered and connected to ZooKeeper and no fault prevented it; the "
+        f"configuration allows at most {bound_ms:,} ms."
     )
     yield finding(
         CONTROLLER_ELECTED_IN_TIME.name,

@@ -240,7 +240,10 @@ class Operations:
             return "no final read of it is recorded", None
         last = self.final_reads[-1]
         if not last.is_complete:
-            return f"its final read ended at {last.position} ({last.error})", last.row
+            return (
+                f"the final read stopped at offset {last.position}, perhaps before the end ({last.error})",
+                last.row,
+            )
         elected = [leader for leader in self.leaders if leader.time <= last.time]
         newest = newest_of(elected)
         if newest is None:

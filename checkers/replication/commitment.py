@@ -67,7 +67,7 @@ KEPT_PER_PARTITION = 100
 _NOT_FREED = Freed(NEVER, NEVER - 1)
 
 _DID: dict[str, str] = {
-    Kind.TRUNCATE: "cut its log",
+    Kind.TRUNCATE: "truncated its log",
     Kind.LOG_LOADED: "came back with its log",
     Kind.LOG_DIR_CHANGED: "went on in another log directory",
 }
@@ -331,7 +331,7 @@ def _cuts_below(
         if highest is not None and event.log_end_offset < highest.high_watermark > cleaned:
             mark = highest.high_watermark
             yield (
-                f"{did} the high watermark {mark} of a leader that took it to be in sync.",
+                f"{did} the high watermark {mark} of a leader that had it in its ISR.",
                 highest.row,
                 row,
             )

@@ -247,9 +247,9 @@ class HwBounded(Scan[Held, BoundedSummary]):
         if overrun.log_end_offset != NEVER:
             sentence = f"{claim} held records only below {overrun.log_end_offset}."
         elif summary.is_certain(overrun):
-            sentence = f"{claim} had not even opened the log."
+            sentence = f"{claim} had not opened the log."
         else:
-            sentence = f"{claim} left no trace that says what it held."
+            sentence = f"{claim} recorded nothing about its log."
             return finding(self.name, tp, sentence, overrun.row, verdict=Verdict.UNKNOWN)
         return finding(self.name, tp, sentence, overrun.member_row, overrun.row)
 

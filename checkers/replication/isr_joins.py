@@ -281,7 +281,7 @@ def _judged(
         sentence = f"{claim}, and the replicas are {began.replicas}."
         yield finding(name, tp, sentence, began_row, row)
     elif member not in tracing:
-        sentence = f"{claim}, and the broker left no trace that says what it held."
+        sentence = f"{claim}, and the broker recorded nothing about its log."
         yield finding(name, tp, sentence, row, verdict=Verdict.UNKNOWN)
     elif not reached:
         sentence = f"{claim}, in which that broker had not begun to follow."

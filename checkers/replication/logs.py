@@ -269,7 +269,7 @@ def _diverged(
         if offset is not None:
             sentence = (
                 f"Broker {node} holds a record of leader epoch {history.log.epoch_at(offset)} at offset {offset} of "
-                f"{tp}, below a high watermark of a leader that took it to be in sync, where leader {newest.node} of "
+                f"{tp}, below a high watermark of a leader that had it in its ISR, where leader {newest.node} of "
                 f"epoch {newest.epoch} has one of leader epoch {reference.epoch_at(offset)}."
             )
             apart = (_append_of(held, offset, logs) for held in (history.log, reference))

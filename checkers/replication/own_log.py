@@ -111,7 +111,7 @@ def _cut_by_leaders(rows: list[Row]) -> tuple[list[Finding], int]:
             leader = f"Broker {event.node}, leader of {tp} in leader epoch {began.leader_epoch},"
             end, least = event.log_end_offset, began.log_end_offset
             if event.kind == Kind.TRUNCATE:
-                sentence = f"{leader} cut its log, which ends at {end} since."
+                sentence = f"{leader} truncated its log, which ends at {end} since."
             elif end is not None and least is not None and end < least:
                 sentence = f"{leader} has a log that ends at {end}; it began with one that ended at {least}."
             else:

@@ -42,8 +42,8 @@ objectives:
 
 HEAD: Final = f"""# Scenarios of your own
 
-A scenario is a YAML file. It states what runs, what clients do, and which faults may strike. The seed of a run then
-decides which of them strike, when, and whom.
+A scenario is a YAML file. It states which cluster runs, what its clients do, and which faults may happen. The seed of a
+run then decides which of them happen, when, and to which nodes. This scenario pauses and kills brokers:
 
 ```yaml
 {EXAMPLE}```
@@ -51,21 +51,45 @@ decides which of them strike, when, and whom.
 1. Begin with a copy of a scenario: `nemesis scenario partition-controller > short-pauses.yaml` prints it with all its
    defaults. Change `name`, and delete the keys that you leave as they are. Every key except `name` has a default.
 2. Run it: `nemesis run short-pauses.yaml`. An unknown key or a value out of range is refused before the run.
-3. Read the faults that were drawn: `plan.yaml` in the run's directory. `--plan FILE` runs exactly these faults again.
+3. Read the list of faults that the seed has drawn: `plan.yaml` in the run's directory. `--plan FILE` runs exactly these
+   faults again.
+
+`target` in a scenario is one of three: `reference` (nemesis' own reference brokers), `kafka` or `mixed`. `nemesis list`
+has all names that a scenario can use.
 
 An editor with a YAML language server checks the file while you write, with [the JSON schema](scenario.schema.json).
 Begin the file with the line `# yaml-language-server: $schema=docs/scenario.schema.json`.
 
+## Phases of a run
+
+| phase | what happens | how long |
+|---|---|---|
+| `start` | brokers and ZooKeeper start | until they answer |
+| `warm-up` | topics are created, and clients begin to work | `warm_up_s` after the clients begin |
+| `faults` | faults are injected, while clients work | until `heal_s` before the time limit |
+| `heal` | the last faults are undone | until the time limit, or longer if a fault cannot be undone in time |
+| `quiet` | clients work without faults | `quiet_s` |
+| `final-reads` | each partition is read to its end | at most `final_reads_s` |
+| `convergence` | all replicas get in sync again | until `convergence_s` after the last fault, or longer |
+| `checking` | the history is judged | a few seconds |
+
+`time_limit_s` covers warm-up, faults and heal. Undoing a fault may take long, for example if a broker must first copy
+its logs. Then the run takes longer than the time limit.
+
 ## Faults that the cluster notices
 
-A broker that does not answer counts as dead when its session with ZooKeeper has expired. A pause of one second proves
-nothing if a session lasts two seconds. Before a run, nemesis lists each fault of the plan that is shorter than its
-detection as *not detectable*. `run.json` and the report list these faults, too. A run is `unknown` if no fault of its
-plan could be detected, unless the scenario states `expect: unnoticed`.
+Kafka notices after a time-out that a broker does not answer: when the broker's session with ZooKeeper, or with KRaft's
+controller, has expired. If a session lasts two seconds, Kafka cannot notice a pause of one second. Before a run,
+nemesis lists each fault that is shorter than this time-out as *not detectable*. `run.json` and the report list them,
+too. If Kafka could notice no fault of the plan, the run is `unknown`, unless the scenario states `expect: unnoticed`.
+
+That is not the same as a fault *without effect*. nemesis measures whether a pause really stopped the process, whether
+the cluster notices the pause or not. A single fault without effect makes a run `unknown`.
 
 With Kafka's own defaults a session lasts 18 s, and a follower leaves the ISR after 30 s. Most faults of a run are
-shorter. So nemesis sets these broker properties, unless a scenario sets them. The last one is Kafka's default, stated
-because an unclean election may lose records:
+shorter. So nemesis sets the following broker properties for each target and runtime, unless a scenario sets them. With
+KRaft, `broker.session.timeout.ms` gets the value of `zookeeper.session.timeout.ms`. The last property has Kafka's
+default. The table states it because an unclean election may lose records:
 
 """
 
@@ -75,14 +99,14 @@ OBJECTIVES: Final = """
 
 An objective is the longest outage that you accept. Each objective is a property with a verdict of its own:
 
-| longest outage of its kind | property | run | exit code |
-|---|---|---|---|
-| not longer than the objective | `valid` | as the other properties | as the other properties |
-| longer | `invalid`, with one finding for each such outage | `invalid` | 1 |
-| not measured, as [limits](limits.md#what-cannot-be-decided) says | `unknown` | `unknown`, unless it is `invalid` | 2 |
+| longest outage of this kind | the objective is | the run is |
+|---|---|---|
+| not longer than the objective | `valid` | what the other properties decide |
+| longer | `invalid`, with a finding for each such outage | `invalid` (exit code 1) |
+| [not measured](limits.md#what-cannot-be-decided) | `unknown` | `unknown` (exit code 2), if nothing is `invalid` |
 
-A fault that causes the outage is not an excuse, because an objective is about outages under faults. A scenario without
-objectives only reports how long outages lasted.
+An objective limits outages while faults are active, so a fault does not excuse a longer outage. Without objectives the
+report only states how long outages lasted.
 """
 
 FOOT: Final = """

@@ -70,13 +70,13 @@ class Phases(_Strict, frozen=True, kw_only=True):
     warm_up_s: Seconds = 5.0
     """Seconds from the start of the clients to the first fault."""
     heal_s: PositiveSeconds = 6.0
-    """Seconds at the end of the time limit for undoing the last faults, and for verifying that they are undone."""
+    """The last seconds of the time limit, for undoing the last faults. If that takes longer, the run takes longer."""
     quiet_s: Seconds = 2.0
     """Seconds after the heal in which the clients still work."""
     final_reads_s: PositiveSeconds = 10.0
-    """At most this many seconds for reading every partition to its end. Beyond, the run is `unknown`."""
+    """The most seconds for reading every partition to its end. If they are not enough, the run is `unknown`."""
     convergence_s: PositiveSeconds = 20.0
-    """From the heal, the cluster has this many seconds to recover. Beyond, `convergence` is `invalid`."""
+    """After the last fault, the cluster has this many seconds to recover. Else `convergence` is `invalid`."""
 
 
 class ZooKeeperSettings(_Strict, frozen=True, kw_only=True):
@@ -103,15 +103,15 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     recipes: tuple[str, ...] = CLASSIC
     """Recipes that may be drawn: faults that overlap on purpose; `docs/faults.md` describes them."""
     after: tuple[str, ...] = ()
-    """Events of brokers, such as `isr-join`. Half of the faults outside of recipes wait for one of them."""
+    """Events in traces, such as `isr-join`: `docs/faults.md` lists them. Half of the single faults wait for one."""
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     """The shortest and the longest duration of a fault, in seconds."""
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
-    """The shortest and the longest pause between two faults, in seconds."""
+    """The shortest and the longest time between the end of a fault and the next fault, in seconds."""
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
     """`{kill: 3}` draws `kill` three times as often as a kind or recipe without a weight."""
     groups: tuple[str, ...] = ()
-    """Consumer groups. Half of the faults of any broker strike a coordinator; of any client, a group leader."""
+    """Consumer groups. Half of the faults of random brokers strike their coordinators, of random clients leaders."""
 
 
 class Objectives(_Strict, frozen=True, kw_only=True):
@@ -122,7 +122,7 @@ class Objectives(_Strict, frozen=True, kw_only=True):
     controllerless_s: PositiveSeconds | None = None
     """The most seconds for which the cluster may be without a controller (property `objective-controllerless`)."""
     unwritable_s: PositiveSeconds | None = None
-    """The most seconds for which a partition may refuse all writes (property `objective-unwritable`)."""
+    """The most seconds in which all writes to a partition fail or time out (property `objective-unwritable`)."""
 
 
 class SimulationSettings(_Strict, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ class SimulationSettings(_Strict, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     """Options of the workload that replace those of the scenario in simulation."""
     latency: Latency = "calm"
-    """Latency between the nodes: 50 to 500 µs, 2 to 20 ms, or as `calm` with rare late data."""
+    """Latency between nodes: `calm` 50 to 500 µs, `slow` 2 to 20 ms, `spiky` as `calm`, rarely 100 ms more."""
 
 
 class Scenario(_Strict, frozen=True, kw_only=True):
@@ -154,9 +154,9 @@ class Scenario(_Strict, frozen=True, kw_only=True):
     brokers: Brokers = 3
     """The number of brokers."""
     log_dirs: Annotated[int, Meta(ge=1, le=MAX_LOG_DIRS)] = 1
-    """The number of log directories of each broker, where the runtime can give it several."""
+    """The number of log directories of each broker. In containers a broker always has one."""
     clients: Annotated[int, Meta(ge=1, le=100)] = 4
-    """The number of client nodes. Each has a source address, and the workload's processes share them."""
+    """The number of client nodes, each with its own network address. Producers and consumers are spread over them."""
     time_limit_s: Annotated[float, Meta(ge=MIN_TIME_LIMIT_S, le=MAX_TIME_LIMIT_S)] = 60.0
     """Seconds for warm-up, faults and heal together. Final reads and checks follow."""
     phases: Phases = Phases()
@@ -164,7 +164,7 @@ class Scenario(_Strict, frozen=True, kw_only=True):
     zookeeper: ZooKeeperSettings = ZooKeeperSettings()
     """Settings of the ZooKeeper servers."""
     broker: dict[str, str | int | bool | list[str]] = {}
-    """Broker properties under Kafka's names. The time-outs of the table above are added."""
+    """Broker properties under Kafka's names, in addition to those of the table above."""
     workload: WorkloadSettings = WorkloadSettings()
     """What the clients do."""
     faults: FaultSettings = FaultSettings()

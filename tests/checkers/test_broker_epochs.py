@@ -82,7 +82,7 @@ class TestControlRequests:
             finding(
                 NAME,
                 "broker-3",
-                "Broker 3 accepted StopReplica for its broker epoch 7, which was that of another process life.",
+                "Broker 3 accepted StopReplica for its broker epoch 7, which was that of another process.",
                 early,
             ),
         )

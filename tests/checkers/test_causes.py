@@ -31,8 +31,8 @@ ASSIGNED = znode(
 WRITTEN = elected(10, 10, 1, [1])
 LEADS = become_leader(11, 1, 1, 5)
 LAST_WRITE = (
-    "90 ms before the failure, controller 1 (offline) wrote leader 1, leader epoch 1 and ISR [1] of t-0 (zxid 0xa): "
-    "the last write of its state."
+    "90 ms before the failure, controller 1 wrote leader 1, leader epoch 1 and ISR [1] of t-0, because the leader "
+    "was not alive (zxid 0xa): the last write of its state."
 )
 REGISTERED = "80 ms before the failure, broker 2 registered with broker epoch 20."
 
@@ -166,8 +166,8 @@ def test_a_request_that_was_accepted_without_effect() -> None:
         ),
         "Broker 2 applied its first UpdateMetadata only after that, so it did not know the leader's address.",
         (
-            "Expected next: broker 2 becomes a follower of t-0 in leader epoch 1; no LeaderAndIsr is recorded that "
-            "named it with a newer state."
+            "Expected next: broker 2 becomes a follower of t-0 in leader epoch 1; no later LeaderAndIsr for t-0 with "
+            "a newer state is recorded."
         ),
     ]
 
@@ -228,8 +228,8 @@ def test_a_fetch_that_never_resumed() -> None:
     finding = unconverged(*FOLLOWS, ahead)
     assert chain(finding)[1:] == [
         (
-            "75 ms before the failure, broker 2 became a follower of broker 1 for t-0 in leader epoch 1, with a log up "
-            "to 5."
+            "75 ms before the failure, broker 2 became a follower of broker 1 for t-0 in leader epoch 1, with a log "
+            "that ended at 5."
         ),
         "75 ms before the failure, its log ended at 5, and has not grown since.",
         "50 ms before the failure, the log of leader 1 reached 9.",
@@ -319,18 +319,18 @@ def test_a_leader_that_does_not_lead() -> None:
     ]
     updated = broker(4, 1, "metadata-updated", controller_epoch=1, peer=3, count=1)
     assert chain(unconverged(*events, updated, before, *handled)) == [
+        (
+            "95 ms before the failure, broker 1 became a follower of broker 1 for t-0 in leader epoch 1, with a log "
+            "that ended at 5."
+        ),
         LAST_WRITE,
         (
             "87 ms before the failure, broker 1 accepted the first LeaderAndIsr after that, from controller 3, and did "
             "not become the leader of t-0."
         ),
         (
-            "95 ms before the failure, broker 1 became a follower of broker 1 for t-0 in leader epoch 1, with a log up "
-            "to 5."
-        ),
-        (
-            "Expected next: broker 1 becomes the leader of t-0 in leader epoch 1; no LeaderAndIsr is recorded that "
-            "named it with a newer state."
+            "Expected next: broker 1 becomes the leader of t-0 in leader epoch 1; no later LeaderAndIsr for t-0 with "
+            "a newer state is recorded."
         ),
     ]
 
@@ -349,7 +349,14 @@ def test_a_leader_that_does_not_lead() -> None:
             [2],
             [
                 "80 ms before the failure, broker 2, which is in the ISR, registered.",
-                "20 ms before the failure, controller 3 finished what follows from brokers 1 and 2 being alive.",
+                (
+                    "70 ms before the failure, controller 1 wrote no leader, leader epoch 2 and ISR [2] of t-0, "
+                    "because the leader was not alive (zxid 0x1e): the last write of its state."
+                ),
+                (
+                    "20 ms before the failure, controller 3 finished handling a change of brokers, with brokers 1 "
+                    "and 2 alive."
+                ),
                 "Expected next: the controller elects a leader of t-0 from broker 2.",
             ],
         ),
@@ -388,12 +395,12 @@ def test_metadata_that_were_accepted_and_are_still_old() -> None:
         REGISTERED,
         "69 ms before the failure, broker 2 accepted the first UpdateMetadata after that, from controller 3.",
         (
-            "68 ms before the failure, broker 2 took over the metadata of t-0: leader 1, leader epoch 0, partition "
-            "epoch 2; it has taken over nothing else of it since."
+            "68 ms before the failure, broker 2 stored the metadata of t-0: leader 1, leader epoch 0, partition "
+            "epoch 2; it has not changed it since."
         ),
         (
-            "Expected next: broker 2 holds leader 1 and leader epoch 1 for t-0; no UpdateMetadata is recorded that "
-            "named another state of it."
+            "Expected next: broker 2 stores leader 1 and leader epoch 1 for t-0; no later UpdateMetadata with "
+            "another state of it is recorded."
         ),
     ]
 
@@ -429,9 +436,7 @@ def test_a_replica_out_of_sync_explains_only_too_few_replicas() -> None:
     of_client = {"check_name": "produce", "error": "NOT_ENOUGH_REPLICAS"}
     assert chain(unconverged(*BACK, **of_client)) == chain(unconverged(*BACK))
     of_client["error"] = "UNKNOWN_TOPIC_OR_PARTITION"
-    assert chain(unconverged(*BACK, **of_client)) == [
-        "The recorded events do not name what kept it so."
-    ]
+    assert chain(unconverged(*BACK, **of_client)) == ["The recorded events do not show the cause."]
 
 
 def test_a_history_without_events_of_brokers_names_no_cause() -> None:
@@ -441,7 +446,7 @@ def test_a_history_without_events_of_brokers_names_no_cause() -> None:
 def test_events_that_show_nothing_wrong_name_no_cause() -> None:
     in_order = (ASSIGNED, registration(3, 1), state(10, 9, 1, 1, [1, 2]), WRITTEN, LEADS)
     finding = unconverged(*in_order)
-    assert chain(finding) == ["The recorded events do not name what kept it so."]
+    assert chain(finding) == ["The recorded events do not show the cause."]
     assert finding.causes == ()
 
 

@@ -38,7 +38,8 @@ class TestNoTruncationBelowHw:
             finding(
                 "no-truncation-below-hw",
                 "t-0",
-                "Broker 2 cut its log at 4 in t-0, below the high watermark 5 of a leader that took it to be in sync.",
+                "Broker 2 truncated its log at 4 in t-0, below the high watermark 5 of a leader that had it in its "
+                "ISR.",
                 mark,
                 cut,
             ),
@@ -53,8 +54,8 @@ class TestNoTruncationBelowHw:
         result = only(NoTruncationBelowHw(), events)
         (only_finding,) = result.findings
         assert only_finding.sentence == (
-            "Broker 2 came back with its log at 4 in t-0, below the high watermark 5 of a leader that took it to be "
-            "in sync."
+            "Broker 2 came back with its log at 4 in t-0, below the high watermark 5 of a leader that had it in its "
+            "ISR."
         )
 
     def test_a_move_that_left_committed_records_behind(self) -> None:
@@ -66,7 +67,7 @@ class TestNoTruncationBelowHw:
             "Broker 2 went on in another log directory at 4 in t-0, "
         )
         assert only_finding.sentence.endswith(
-            "below the high watermark 5 of a leader that took it to be in sync."
+            "below the high watermark 5 of a leader that had it in its ISR."
         )
 
     def test_an_unclean_election_allows_it(self) -> None:
@@ -87,7 +88,7 @@ class TestNoTruncationBelowOwnHw:
             finding(
                 "no-truncation-below-hw",
                 "t-0",
-                "Broker 3 cut its log at 4 in t-0, below its own high watermark 5.",
+                "Broker 3 truncated its log at 4 in t-0, below its own high watermark 5.",
                 cut,
             ),
         )
@@ -100,7 +101,7 @@ class TestNoTruncationBelowOwnHw:
         mark = high_watermark(1, 1, 0, 5, [1, 2])
         cut = truncate(2, 2, 4, high_watermark_before=5)
         [only_finding] = only(NoTruncationBelowHw(), [mark, cut]).findings
-        assert only_finding.sentence.endswith("of a leader that took it to be in sync.")
+        assert only_finding.sentence.endswith("of a leader that had it in its ISR.")
 
     def test_histories_without_the_column_are_judged_as_before(self) -> None:
         assert only(NoTruncationBelowHw(), [truncate(1, 3, 4)]).verdict is Verdict.VALID
@@ -184,7 +185,8 @@ class TestNoTruncationBelowHwAndPower:
             finding(
                 "no-truncation-below-hw",
                 "t-0",
-                "Broker 2 cut its log at 6 in t-0, below the high watermark 7 of a leader that took it to be in sync.",
+                "Broker 2 truncated its log at 6 in t-0, below the high watermark 7 of a leader that had it in its "
+                "ISR.",
                 low,
                 cut,
             ),
@@ -238,7 +240,7 @@ class TestNoTruncationBelowHwAndReassignment:
         cut = truncate(8, 2, 2)
         result = only(NoTruncationBelowHw(), [MARK, isr(2, 2, 1), deleted(3, 2), *back, late, cut])
         assert [item.sentence for item in result.findings] == [
-            "Broker 2 cut its log at 2 in t-0, below the high watermark 3 of a leader that took it to be in sync."
+            "Broker 2 truncated its log at 2 in t-0, below the high watermark 3 of a leader that had it in its ISR."
         ]
 
     def test_a_leader_that_had_proposed_it_for_the_isr_counts_a_log_that_is_gone(self) -> None:
@@ -254,7 +256,7 @@ class TestNoTruncationBelowHwAndReassignment:
         proposed = high_watermark(7, 1, 1, 9, [1], maximal_isr=[1, 2])
         events = [MARK, isr(2, 2, 1), deleted(3, 2), *back, proposed, truncate(8, 2, 2)]
         assert [item.sentence for item in only(NoTruncationBelowHw(), events).findings] == [
-            "Broker 2 cut its log at 2 in t-0, below the high watermark 3 of a leader that took it to be in sync."
+            "Broker 2 truncated its log at 2 in t-0, below the high watermark 3 of a leader that had it in its ISR."
         ]
 
     @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class TestSingleController:
             finding(
                 "single-controller",
                 "controller epoch 1",
-                "Broker 2 acted in controller epoch 1, which was granted to broker 1.",
+                "Broker 2 acted in controller epoch 1, which was won by broker 1.",
                 granted[1],
                 act,
             ),
@@ -59,7 +59,7 @@ class TestSingleController:
             finding(
                 "single-controller",
                 "controller epoch 1",
-                "Controller epoch 1 was granted twice: to broker 1 and to broker 2.",
+                "Controller epoch 1 was won twice: to broker 1 and to broker 2.",
                 first[1],
                 second[1],
             ),
@@ -78,13 +78,13 @@ class TestSingleController:
             [*grant(2, 10, 1, 1), sent(6, 1, 1), sent(7, 1, 1, incarnation=2)],
         )
         assert [item.sentence for item in result.findings] == [
-            "Two process lives of broker 1 acted as controller in epoch 1."
+            "Two processes of broker 1 acted as controller in epoch 1."
         ]
 
     def test_an_epoch_that_was_never_granted(self) -> None:
         result = only(SingleController(), [*grant(2, 10, 1, 2), sent(6, 1, 1)])
         assert result.verdict == Verdict.INVALID
-        assert "does not show as granted to anybody" in result.findings[0].sentence
+        assert "does not show who won it" in result.findings[0].sentence
 
     def test_an_election_beyond_the_end_of_zookeepers_log_is_unknown(self) -> None:
         assert only(SingleController(), [*grant(2, 10, 1, 1), sent(6, 2, 2)]).verdict == "unknown"
@@ -93,7 +93,7 @@ class TestSingleController:
         events = [*grant(2, 10, 1, 1), *grant(3, 20, 2, 2), state(4, 10, 1, 0, [1], epoch=2)]
         result = only(SingleController(), events)
         assert [item.sentence for item in result.findings] == [
-            "Broker 1 acted in controller epoch 2, which was granted to broker 2."
+            "Broker 1 acted in controller epoch 2, which was won by broker 2."
         ]
 
     def test_nothing_seen_is_unknown(self) -> None:

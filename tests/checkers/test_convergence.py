@@ -43,7 +43,7 @@ class TestConvergence:
             finding(
                 "convergence",
                 "t-1",
-                "After the heal, leaders did not come true for t-1: no leader.",
+                "After the faults, t-1 did not recover in time: no leader (check leaders).",
                 bad,
             ),
         )
@@ -57,7 +57,7 @@ class TestConvergence:
             finding(
                 "convergence",
                 "t-0",
-                "Without any fault, leaders did not come true for t-0: it has no state.",
+                "Without any fault, t-0 did not recover in time: it has no state (check leaders).",
                 bad,
             ),
         )
@@ -73,8 +73,8 @@ class TestConvergence:
             finding(
                 "convergence",
                 "the cluster",
-                "After the heal, leaders did not come true for the cluster: no leader. But the harness itself ran "
-                "up to 1500 ms late.",
+                "After the faults, the cluster did not recover in time: no leader (check leaders). But nemesis "
+                "itself was up to 1500 ms late, because the machine was busy.",
                 bad,
                 lag,
                 verdict=Verdict.UNKNOWN,
@@ -87,7 +87,8 @@ class TestConvergence:
             finding(
                 "convergence",
                 "t-1",
-                "After the heal, leaders could not be looked at for t-1: ZooKeeper did not answer.",
+                "After the faults, it could not be observed whether t-1 recovered: ZooKeeper did not answer (check "
+                "leaders).",
                 blind,
                 verdict=Verdict.UNKNOWN,
             ),

@@ -81,7 +81,7 @@ class TestTheModel:
             finding(
                 "deletion",
                 "t",
-                "At the end t is absent; after what clients were told it has 2 partitions.",
+                "At the end t is absent, but by the answers to clients it has 2 partitions.",
                 CREATED[1],
             ),
         )
@@ -95,7 +95,7 @@ class TestTheModel:
     def test_a_success_that_cannot_be(self) -> None:
         again = asked(3, CREATE, partition_count=1)
         assert sentences(CREATED, again, end_state_events("zookeeper", partitions(2))) == [
-            "admin-0 was told that create-topic of t succeeded, which cannot be."
+            "admin-0 got the answer that create-topic of t succeeded, which is impossible."
         ]
 
     def test_deleting_what_is_being_deleted_succeeds(self) -> None:
@@ -204,7 +204,7 @@ def test_a_broker_that_did_not_say_what_it_keeps_leaves_it_unknown() -> None:
     judged = result(CREATED, end_state_events("zookeeper", partitions(2)), silent)
     assert judged.verdict == Verdict.UNKNOWN
     assert sentences(CREATED, end_state_events("zookeeper", partitions(2)), silent) == [
-        "At the end logs of broker-3 could not be looked at: CLIENT_TIMED_OUT."
+        "At the end logs of broker-3 could not be observed: CLIENT_TIMED_OUT."
     ]
 
 

@@ -38,13 +38,13 @@ def test_each_exception_of_a_broker_is_one_finding_however_often_it_was_raised()
             finding(
                 NAME,
                 "broker-2",
-                "Broker 2 raised an exception that it does not foresee 2 times: KeyError: 7.",
+                "Broker 2 raised an unexpected exception 2 times: KeyError: 7.",
                 first,
             ),
             finding(
                 NAME,
                 "broker-2",
-                "Broker 2 raised an exception that it does not foresee: ValueError.",
+                "Broker 2 raised an unexpected exception: ValueError.",
                 other,
             ),
         )

@@ -42,7 +42,7 @@ def test_a_property_without_a_reason_has_its_events_told() -> None:
         sentence="It is so.",
         events=(event,),
     )
-    assert explain(given) == ("broker-1 told metadata updated.",)
+    assert explain(given) == ("broker-1 recorded metadata updated.",)
 
 
 def test_operations_from_elsewhere_are_told_too() -> None:
@@ -63,7 +63,7 @@ def test_operations_from_elsewhere_are_told_too() -> None:
     )
     assert explain(given) == (
         "client-1 began write 7 of key 3.",
-        "2 ms later, what came of write 7 of key 3 by client-1 is unknown (timeout).",
+        "2 ms later, the outcome of write 7 of key 3 by client-1 is unknown (timeout).",
         "1 ms later, client-1 received 7, 8 from read of key 3.",
         "1 ms later, process 2 received nil from read of the object.",
         "1 ms later, cas 7 → 8 of the object by process 2 certainly failed.",
@@ -86,7 +86,7 @@ def test_transactions_are_told_by_what_they_read_and_wrote() -> None:
     ) == (
         "Process 0 began transaction T4 (write 3 to key 7, read key 8).",
         "At the same moment, transaction T4 (write 3 to key 7, read key 8) by process 0 certainly failed.",
-        "At the same moment, what came of transaction T4 (write 3 to key 7) by process 0 is unknown (lost).",
+        "At the same moment, the outcome of transaction T4 (write 3 to key 7) by process 0 is unknown (lost).",
     )
     done = {"time": 1, "kind": "ok", **about}
     (short,) = narrated({"micro_operations": [0, 7, 2, 3, 5, 0, 8, 0], **done})
@@ -108,7 +108,7 @@ def test_a_log_of_which_only_the_answers_are_known_is_told_without_gaps() -> Non
         {"time": 1, "kind": "ok", "f": "poll", "offsets": [0], "values": [7], **columns},
     ) == (
         "The send of value 7 to x-0 by process 0 certainly failed.",
-        "At the same moment, process 0 polled x-0 and was given offset 0 (value 7).",
+        "At the same moment, process 0 polled x-0 and received offset 0 (value 7).",
     )
 
 

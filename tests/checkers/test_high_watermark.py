@@ -92,7 +92,7 @@ class TestHwBounded:
         assert only(HwBounded(), [started, high_watermark(3, 1, 0, 0, [1, 2])]).verdict == "valid"
         result = only(HwBounded(), [started, high_watermark(3, 1, 0, 1, [1, 2])])
         assert [item.sentence for item in result.findings] == [
-            "Leader 1 of t-0 set its high watermark to 1 while broker 2, in its ISR, had not even opened the log."
+            "Leader 1 of t-0 set its high watermark to 1 while broker 2, in its ISR, had not opened the log."
         ]
 
     def test_a_member_without_any_trace_is_unknown(self) -> None:

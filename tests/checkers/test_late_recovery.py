@@ -26,8 +26,8 @@ def test_a_client_that_is_refused_twice_after_the_bound() -> None:
     (finding,) = result.findings
     assert finding.key == "t-0"
     assert finding.sentence == (
-        "t-0 acknowledged nothing for 24 ms in which no fault was in force; at most 22 ms follow from the "
-        "configuration. producer-0 got NOT_ENOUGH_REPLICAS."
+        "t-0 acknowledged nothing for 24 ms without an active fault; the configuration allows at most 22 ms. "
+        "producer-0 got NOT_ENOUGH_REPLICAS."
     )
     assert [event["time"] // 1_000_000 for event in finding.events] == [5, 27, 29]
 

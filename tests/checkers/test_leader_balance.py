@@ -37,9 +37,9 @@ def test_a_partition_waits_for_its_preferred_leader_for_too_long() -> None:
     (finding,) = result.findings
     assert (finding.verdict, finding.key) == (Verdict.INVALID, "t-0")
     assert finding.sentence == (
-        "Broker 2 led t-0 for 5,998 ms in which no fault was in force, and controller 1 did not elect broker 1, which "
-        "the partition prefers: it was in the ISR and led 0 of the 1 partitions that prefer it. At most 5,003 ms "
-        "follow from the configuration."
+        "Broker 2 led t-0 for 5,998 ms without an active fault, and controller 1 did not elect broker 1, which the "
+        "partition prefers: it was in the ISR and led 0 of the 1 partitions that prefer it. The configuration allows "
+        "at most 5,003 ms."
     )
     assert result.numbers == {"longest_wait_ms": 5_998.0}
 

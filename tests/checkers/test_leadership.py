@@ -52,7 +52,7 @@ class TestLeaderEpochGrows:
             finding(
                 "leader-epoch-grows",
                 "t-0",
-                "The leader of t-0 changed from 1 to 2 without raising leader epoch 4.",
+                "The leader of t-0 changed from broker 1 to broker 2, but leader epoch 4 stayed.",
                 before,
                 after,
             ),
@@ -280,8 +280,8 @@ class TestLeaderFromIsr:
             finding(
                 "leader-from-isr",
                 "t-0",
-                "t-0: broker 3 was elected leader uncleanly, and no broker tells whether its configuration permits "
-                "that.",
+                "t-0: broker 3 was elected leader uncleanly, and the history does not contain whether the "
+                "configuration permits that.",
                 *events,
                 verdict=Verdict.UNKNOWN,
             ),
@@ -312,7 +312,7 @@ class TestLeaderFromIsr:
         events += [elected(5, 2, 2, replicas=[1, 2], live=[1, 2], strategy=strategy)]
         (only_finding,) = only(LeaderFromIsr(), events).findings
         assert only_finding.sentence == (
-            f"t-0: nobody was elected ({strategy}), but the leader changed from 1 to 2."
+            f"t-0: no leader was elected ({strategy}), but the leader changed from 1 to 2."
         )
 
     @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ class TestLeaderFromIsr:
             finding(
                 "leader-from-isr",
                 "t-0",
-                "t-0: the ISR [1, 2, 3] holds brokers that are no replicas of it: [3].",
+                "t-0: the ISR [1, 2, 3] has brokers that are not replicas of it: [3].",
                 before,
                 after,
             ),
@@ -372,8 +372,8 @@ class TestLeaderFromIsr:
     @pytest.mark.parametrize(
         ("leader", "isr", "sentence"),
         [
-            (3, [3], "t-0: the ISR [3] holds brokers that are no replicas of it: [3]."),
-            (1, [1, 3], "t-0: the ISR [1, 3] holds brokers that are no replicas of it: [3]."),
+            (3, [3], "t-0: the ISR [3] has brokers that are not replicas of it: [3]."),
+            (1, [1, 3], "t-0: the ISR [1, 3] has brokers that are not replicas of it: [3]."),
         ],
     )
     def test_a_first_state_out_of_the_replicas(

@@ -144,7 +144,7 @@ def test_a_member_of_the_isr_is_judged_as_the_leader_is() -> None:
     (finding,) = result.findings
     assert finding.sentence == (
         "Broker 1 was still in the ISR of t-0 for 10 ms in which the directory of its log had failed and no other "
-        "fault was in force; at most 7 ms follow from the configuration."
+        "fault was in force; the configuration allows at most 7 ms."
     )
 
 

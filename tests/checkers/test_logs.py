@@ -67,8 +67,8 @@ class TestLogMatching:
             finding(
                 MATCHING,
                 "t-0",
-                "Broker 2 holds a record of leader epoch 0 at offset 1 of t-0, below a high watermark of a leader that "
-                "took it to be in sync, where leader 1 of epoch 1 has one of leader epoch 1.",
+                "Broker 2 holds a record of leader epoch 0 at offset 1 of t-0, below a high watermark of a leader "
+                "that had it in its ISR, where leader 1 of epoch 1 has one of leader epoch 1.",
                 # The append that wrote offset 1 there, and the one that wrote it here.
                 events[2],
                 lead,

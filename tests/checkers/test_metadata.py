@@ -28,8 +28,8 @@ def test_an_answer_with_another_leader() -> None:
     (finding,) = result.findings
     assert (finding.verdict, finding.key, result.checked) == (Verdict.INVALID, "t-0", 2)
     assert finding.sentence == (
-        "Broker 3 answered that t-0 has leader 2 in leader epoch 4, ISR [1, 2] and replicas [1, 2, 3], and it had "
-        "leader 1 in leader epoch 4, ISR [1, 2] and replicas [1, 2, 3]."
+        "Broker 3 answered that t-0 has leader 2 in leader epoch 4, ISR [1, 2] and replicas [1, 2, 3], but its "
+        "metadata had leader 1 in leader epoch 4, ISR [1, 2] and replicas [1, 2, 3]."
     )
 
 
@@ -63,8 +63,8 @@ def test_a_state_that_differs_from_its_znode() -> None:
     (finding,) = result.findings
     assert (finding.verdict, finding.key, result.checked) == (Verdict.INVALID, "t-0", 1)
     assert finding.sentence == (
-        "UpdateMetadata named leader 1 in leader epoch 4 and ISR [1, 2] as partition epoch 7 of t-0, and the znode of "
-        "that version has leader 2 in leader epoch 4 and ISR [1, 2]."
+        "UpdateMetadata named leader 1 in leader epoch 4 and ISR [1, 2] as partition epoch 7 of t-0, but the znode "
+        "of that version has leader 2 in leader epoch 4 and ISR [1, 2]."
     )
 
 

@@ -83,7 +83,7 @@ class TestTheModel:
             finding(
                 "reassignment",
                 "t-0",
-                "At the end t-0 has replicas [1, 2]; after what was asked for it should have [2, 3].",
+                "At the end t-0 has replicas [1, 2]; after the requests of clients it must have [2, 3].",
                 MOVED[1],
                 over[1],
             ),
@@ -146,7 +146,7 @@ class TestLogs:
             finding(
                 "reassignment",
                 "t-0",
-                "At the end broker-1 keeps a log of t-0, of which it is no replica.",
+                "At the end broker-1 keeps a log of t-0, of which it is not a replica.",
                 self.WRITTEN[1],
                 over[1],
                 self.KEPT[1],

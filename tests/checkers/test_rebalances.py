@@ -80,7 +80,8 @@ def test_a_slow_machine_is_not_the_cluster() -> None:
 def test_a_generation_ends_with_the_session_of_a_member() -> None:
     (finding,) = judged(SILENT).findings
     assert finding.sentence == (
-        "Generation 1 of member-b did not end after member-a fell silent, within 500 ms in g, with no fault in force."
+        "Generation 1 of member-b did not end after member-a fell silent, within 500 ms in g, without an active "
+        "fault."
     )
 
 
@@ -125,7 +126,7 @@ def test_a_broker_that_was_paused_has_its_timers_late() -> None:
 def test_a_member_that_was_silent_for_its_session_is_refused() -> None:
     (finding,) = judged(RETURNED).findings
     assert finding.sentence == (
-        "Broker 1 did not end the session of member-a, which was silent, within 500 ms in g, with no fault in force."
+        "Broker 1 did not end the session of member-a, which was silent, within 500 ms in g, without an active fault."
     )
     refused = request(600, "heartbeat", 1, 1, kind="fail", error="UNKNOWN_MEMBER_ID")
     assert not judged(RETURNED[:3], refused).findings
@@ -142,8 +143,8 @@ def test_a_member_that_was_not_silent_comes_back() -> None:
 def test_a_member_alone_has_its_assignment_in_time() -> None:
     (finding,) = judged(ALONE).findings
     assert finding.sentence == (
-        "member-a joined and got no assignment, and no other process was there, within 1,800 ms in g, with no fault in "
-        "force."
+        "member-a joined and got no assignment, and no other process was there, within 1,800 ms in g, without an "
+        "active fault."
     )
     assert not judged(ALONE, syncing(1901, 1)).findings
 

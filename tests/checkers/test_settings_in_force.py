@@ -30,8 +30,8 @@ def test_a_batch_that_is_larger_than_its_topic_takes() -> None:
     (finding,) = result.findings
     assert (finding.verdict, finding.key) == (Verdict.INVALID, "t")
     assert finding.sentence == (
-        "A leader took a batch of 200 bytes for t, whose max.message.bytes had been 100, and no fault in force, for "
-        "18 ms; brokers follow within 8 ms."
+        "A leader took a batch of 200 bytes for t, whose max.message.bytes had been 100, without an active fault, "
+        "for 18 ms; brokers follow within 8 ms."
     )
     assert result.numbers == {"changed_topics": 1.0, "batches": 1.0}
 

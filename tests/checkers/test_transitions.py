@@ -44,7 +44,7 @@ def test_a_transition_that_kafka_has_not() -> None:
         finding(
             NAME,
             "t-0",
-            "Broker 1, controller of epoch 1, took t-0 from Online to New, which is no legal transition.",
+            "Broker 1, controller of epoch 1, took t-0 from Online to New, which is not a legal transition.",
             back,
         ),
     )
@@ -71,7 +71,7 @@ def test_a_transition_from_where_it_is_not() -> None:
 def test_a_term_finds_no_replica_in_the_middle_of_its_deletion() -> None:
     result = only(LegalTransition(), [moved(1, "DeletionStarted->DeletionSuccessful", replica=3)])
     assert [finding.sentence.rpartition(", ")[2] for finding in result.findings] == [
-        "a state in which no term finds anything."
+        "which is not a state at the beginning of a controller epoch."
     ]
 
 

@@ -57,8 +57,7 @@ def test_a_finding_names_the_broker_that_could_have_been_elected() -> None:
     (finding,) = judge(EXPIRED, won(20)).findings
     assert finding.sentence == (
         "No broker created /controller for 18 ms after the znode of broker 1 was gone, in which broker-2 was "
-        "registered and connected to ZooKeeper and no fault kept it from that; at most 4 ms follow from the "
-        "configuration."
+        "registered and connected to ZooKeeper and no fault prevented it; the configuration allows at most 4 ms."
     )
     assert [event["kind"] for event in finding.events] == ["broker-registered", "znode", "znode"]
 
