@@ -1,20 +1,23 @@
 """What a broker knows of the cluster never goes back.
 
 * **metadata-never-back**: per partition of a topic incarnation, what a broker's metadata cache holds never falls, in
-  one process life: neither the leader epoch nor, within one leader epoch, the partition epoch. Whom it holds for the
-  leader in a leader epoch is the leader that ZooKeeper names for that epoch.
+  one process life: neither the leader epoch nor, within one leader epoch, the partition epoch. ZooKeeper has named the
+  leader that the cache has for a leader epoch.
   Smallest break: a broker applies leader epoch 4, then leader epoch 3.
 
 What a correct cluster does and is not convicted for: metadata lag behind ZooKeeper, by different amounts on different
 brokers; a broker starts with no metadata; a request that is sent again, or arrives late, carries older states, which
 the broker leaves out; a topic that is created again begins with new epochs, under another topic id; epochs that
-ZooKeeper's log does not show, because its tail could not be read.
+ZooKeeper's log does not show, because its tail could not be read. A controller that writes two leaders of one epoch is
+convicted by ``leader-epoch-grows``, and not again for each broker that stores the second one.
 
 Source: MetadataCache; KIP-320 (clients ignore older leader epochs); KIP-497 for partition epochs.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any, Final
 
 from nemesis.checkers import znodes
@@ -52,18 +55,18 @@ class Metadata(EventListCheck):
             partition = (event.topic, event.topic_id, event.partition)
             cache = (*partition, event.process, event.incarnation)
             findings += _fall(last.get(cache), (row, event))
-            findings += _another_leader(named.get((*partition, event.leader_epoch)), (row, event))
+            findings += _another_leader(named[*partition, event.leader_epoch], (row, event))
             last[cache] = (row, event)
         return conclude(METADATA_NEVER_BACK, checked=checked, findings=findings)
 
 
-def _named_leaders(rows: list[Row]) -> dict[LeaderEpoch, Row]:
-    """Return the first state of each leader epoch, in ZooKeeper's order."""
-    named: dict[LeaderEpoch, Row] = {}
+def _named_leaders(rows: list[Row]) -> dict[LeaderEpoch, dict[int | None, Row]]:
+    """Return for each leader epoch the first state with each leader, in ZooKeeper's order."""
+    named: dict[LeaderEpoch, dict[int | None, Row]] = defaultdict(dict)
     for change in znodes.state_changes(rows):
         event = change.event
         key = (event.topic, event.topic_id, event.partition, event.leader_epoch)
-        named.setdefault(key, (change.row, event))
+        named[key].setdefault(event.leader, (change.row, event))
     return named
 
 
@@ -80,16 +83,17 @@ def _fall(before: Row | None, now: Row) -> list[Finding]:
     return [finding(METADATA_NEVER_BACK.name, tp, sentence, before[0], row)]
 
 
-def _another_leader(named: Row | None, now: Row) -> list[Finding]:
+def _another_leader(named: Mapping[int | None, Row], now: Row) -> list[Finding]:
     row, event = now
-    if named is None or named[1].leader == event.leader:
+    if not named or event.leader in named:
         return []
+    first_row, first = next(iter(named.values()))
     tp = tp_name(event.topic, event.partition)
     sentence = (
         f"The metadata of broker {event.node} name broker {event.leader} as leader of {tp} in leader epoch "
-        f"{event.leader_epoch}, but ZooKeeper names broker {named[1].leader}."
+        f"{event.leader_epoch}, but ZooKeeper names broker {first.leader}."
     )
-    return [finding(METADATA_NEVER_BACK.name, tp, sentence, named[0], row)]
+    return [finding(METADATA_NEVER_BACK.name, tp, sentence, first_row, row)]
 
 
 def _epochs(event: Event) -> tuple[int, int]:

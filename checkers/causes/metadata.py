@@ -35,7 +35,7 @@ def old_partition(view: View, broker: int, topic: str, partition: int) -> Chain:
         return [link, *held, *fate]
     first = requests.accepted[0]
     answers = requests.answers(view, topic, partition)
-    unnamed = "" if answers else "; no later UpdateMetadata with another state of it is recorded"
+    unnamed = "" if answers else ". Not recorded: a later UpdateMetadata with another state of it"
     return [
         link,
         Link(

@@ -35,8 +35,8 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
         return [untraced(broker)]
     name = tp(state.event.topic, state.event.partition)
     role = "the leader" if broker == state.event.leader else "a follower"
-    since, due = _due(view, state, broker)
-    reason = [] if due.row is not None and due.row[0] == state.row else [due]
+    since, begin = _due(view, state, broker)
+    reason = [] if begin.row is not None and begin.row[0] == state.row else [begin]
     requests = Requests.since(view, LEADER_AND_ISR, broker, view.time_of(since[1]))
     fate = requests.fate(view, name)
     if fate is not None:
@@ -44,21 +44,25 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
     first = requests.accepted[0]
     answers = requests.answers(view, state.event.topic, state.event.partition)
     unnamed = (
-        "" if answers else f"; no later LeaderAndIsr for {name} with a newer state is recorded"
+        "" if answers else f". Not recorded: a later LeaderAndIsr for {name} with a newer state"
+    )
+    before, epoch = _role_before(view, state, broker), state.event.leader_epoch
+    due = (
+        f"a state with a higher leader epoch, because broker {broker} already had another role in this one"
+        if _had_another_leader(before, state, broker)
+        else f"broker {broker} becomes {role} of {name} in leader epoch {epoch}{unnamed}"
     )
     return [
         *reason,
         Link(
-            f"{view.ago(first[1])}, broker {broker} accepted the first LeaderAndIsr after that, from controller "
-            f"{first[1].peer}, and did not become {role} of {name}",
+            f"{view.ago(first[1])}, broker {broker} accepted the first LeaderAndIsr request after that, from "
+            f"controller {first[1].peer}, but did not become {role} of {name}",
             first,
         ),
         *answers,
         *_without_metadata(view, broker, first[1]),
-        *_role_before(view, state, broker),
-        expected(
-            f"broker {broker} becomes {role} of {name} in leader epoch {state.event.leader_epoch}{unnamed}"
-        ),
+        *before,
+        expected(due),
     ]
 
 
@@ -85,6 +89,13 @@ def _without_metadata(view: View, broker: int, accepted: Event) -> Chain:
         return []
     text = f"broker {broker} applied its first UpdateMetadata only after that, so it did not know the leader's address"
     return [Link(text, updated[0])]
+
+
+def _had_another_leader(before: Chain, state: StateChange, broker: int) -> bool:
+    """Whether the broker took the role before under another leader than that of the state."""
+    events = [link.row[1] for link in before if link.row is not None]
+    leaders = {broker if event.kind == Kind.BECOME_LEADER else event.leader for event in events}
+    return bool(leaders - {state.event.leader})
 
 
 def _role_before(view: View, state: StateChange, broker: int) -> Chain:

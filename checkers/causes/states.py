@@ -14,8 +14,8 @@ from nemesis.history.events import Kind
 
 _WHY: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "offline": ", because the leader was not alive",
-        "offline-allow-unclean": ", because the leader was not alive",
+        "offline": ", because the leader before it was not alive",
+        "offline-allow-unclean": ", because the leader before it was not alive",
         "unclean": ", by an unclean election",
         "reassign": ", for a reassignment",
         "preferred": ", to elect the preferred leader",
@@ -25,6 +25,8 @@ _WHY: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Why a controller wrote a state, by the strategy of the election."""
+_RAISE_EPOCH: Final = frozenset(_WHY) - {"remove-from-isr"}
+"""Elections, which begin a new leader epoch."""
 
 
 def last_write(view: View, state: StateChange) -> Link:
@@ -51,7 +53,12 @@ def _write(view: View, state: StateChange, role: str) -> Link:
 
 def _why(view: View, state: StateChange) -> str:
     elected = view.events(Kind.LEADER_ELECTED, zxid=state.event.zxid)
-    return _WHY.get(elected[0][1].strategy or "", "") if elected else ""
+    if not elected:
+        return ""
+    strategy, before = elected[0][1].strategy or "", view.state_before(state)
+    stayed = before is not None and before.event.leader_epoch == state.event.leader_epoch
+    kept = ", but kept the leader epoch" if stayed and strategy in _RAISE_EPOCH else ""
+    return _WHY.get(strategy, "") + kept
 
 
 def _writer(view: View, state: StateChange) -> str:

@@ -114,6 +114,14 @@ class View:
             begun = change
         return begun
 
+    def state_before(self, state: znodes.StateChange) -> znodes.StateChange | None:
+        """Return the write before that of a state; None if it is the first."""
+        states = self._states(state.event.topic or "", state.event.partition or 0)
+        earlier = [
+            change for change in states if (change.event.zxid or 0) < (state.event.zxid or 0)
+        ]
+        return earlier[-1] if earlier else None
+
     def _states(self, topic: str, partition: int) -> list[znodes.StateChange]:
         return [
             change

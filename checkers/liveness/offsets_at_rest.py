@@ -243,7 +243,7 @@ def _excuse(event: Event, rows: Sequence[Row]) -> str | None:
     )
     active = [force.fault for force in in_force(ended) if force.stop_ns >= since]
     if active:
-        return f"the fault {active[-1]} was active, or its end was not verified, so this is not decided"
+        return f"nemesis could not verify that the fault {active[-1]} had ended before, so this is not decided"
     return excuse(rows, since, event.time, unchanged_ms - bound)
 
 

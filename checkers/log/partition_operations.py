@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
+from types import MappingProxyType
+from typing import Final
 
 from nemesis.checkers.framework.event_list import succeeded
 from nemesis.checkers.framework.segment import Segment
@@ -44,6 +46,15 @@ COLUMNS = (
     "producer_id",
     *MARKER_COLUMNS,
 )
+_STOPPED: Final = MappingProxyType(
+    {
+        "NO_RECORDS": "the leader returned no more records",
+        "END_UNKNOWN": "the leader did not answer where its log ends",
+        "LEADER_UNKNOWN": "the brokers named no leader",
+        "CLIENT_TIMED_OUT": "the time for final reads was over",
+    }
+)
+"""Why a final read ended before the end, by its error; see ``workloads.final_reads``."""
 COMPLETIONS = {Kind.OK.value: "ok", Kind.FAIL.value: "fail", Kind.INFO.value: "info"}
 
 
@@ -241,7 +252,8 @@ class Operations:
         last = self.final_reads[-1]
         if not last.is_complete:
             return (
-                f"the final read stopped at offset {last.position}, perhaps before the end ({last.error})",
+                f"the final read stopped at offset {last.position}, perhaps before the end, because "
+                f"{_STOPPED.get(last.error or '', last.error)}",
                 last.row,
             )
         elected = [leader for leader in self.leaders if leader.time <= last.time]

@@ -91,9 +91,11 @@ def unseen(operations: Operations) -> Unseen:
     reason, row = operations.doubt
     if reason is None:
         return Unseen(certain, [_unseen(operations, send, last) for send in rest], [])
-    values = "1 acknowledged value" if len(rest) == 1 else f"{len(rest)} acknowledged values"
-    were = "was" if len(rest) == 1 else "were"
-    sentence = f"{values} of {operations.tp} {were} not read again. It is not decided whether they are lost: {reason}."
+    if len(rest) == 1:
+        unread, is_lost = "1 acknowledged value of {} was not read", "it is lost"
+    else:
+        unread, is_lost = f"{len(rest)} acknowledged values of {{}} were not read", "they are lost"
+    sentence = f"{unread.format(operations.tp)}. It is not decided whether {is_lost}: {reason}."
     doubt = finding("unseen", operations.tp, sentence, rest[0].row, row, verdict=Verdict.UNKNOWN)
     return Unseen(certain, [], [doubt])
 
