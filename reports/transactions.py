@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from statistics import median
 from typing import Final
@@ -21,13 +21,14 @@ from nemesis.reports.run_axis import Bar, Lane, RunAxis, axis_ticks, fault_bars,
 from nemesis.reports.series import RunSeries
 
 COMMIT, ABORT, POLL = "commit-transaction", "abort-transaction", "poll"
+HOLDER: Final = "open-transaction"
 MAX_IDS: Final = 20
 """Transactional ids with the most transactions are drawn."""
 MAX_PARTITIONS: Final = 40
 """Those whose last stable offset was held longest are drawn."""
 _COLUMNS: Final = (
     *("f", "topic", "partition", "transactional_id", "transaction"),
-    *("producer_id", "producer_epoch", "last_stable_offset", "high_watermark"),
+    *("producer_id", "producer_epoch", "last_stable_offset", "high_watermark", "first_offset"),
 )
 _KINDS: Final = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO, Kind.TRANSACTION_BEGUN)
 
@@ -162,9 +163,13 @@ class _Stay:
     stop_ns: int
     offset: int
     high_watermark: int
+    holder: str = ""
+    """Which transaction held it, if the run has asked for that at its end."""
 
     def bar(self, axis: RunAxis) -> Bar:
-        label = f"last stable offset {self.offset}, high watermark {self.high_watermark}"
+        label = (
+            f"last stable offset {self.offset}, high watermark {self.high_watermark}{self.holder}"
+        )
         return axis.bar(self.start_ns, self.stop_ns, label)
 
 
@@ -174,8 +179,25 @@ def _held(events: Sequence[Event]) -> dict[str, list[_Stay]]:
     for event in events:
         if event.kind == Kind.OK and event.f == POLL and event.last_stable_offset is not None:
             answers[f"{event.topic}-{event.partition}"].append(event)
-    stays = {name: list(_stays(of_one)) for name, of_one in answers.items()}
+    holders = _holders(events)
+    stays = {
+        name: [
+            replace(stay, holder=holders.get((name, stay.offset), "")) for stay in _stays(of_one)
+        ]
+        for name, of_one in answers.items()
+    }
     return {name: of_one for name, of_one in stays.items() if of_one}
+
+
+def _holders(events: Iterable[Event]) -> dict[tuple[str, int], str]:
+    """By partition and first offset the open transaction that a leader named at the end."""
+    return {
+        (f"{event.topic}-{event.partition}", event.first_offset): (
+            f", held by producer id {event.producer_id}, epoch {event.producer_epoch}"
+        )
+        for event in events
+        if event.kind == Kind.OK and event.f == HOLDER and event.first_offset is not None
+    }
 
 
 def _stays(answers: Sequence[Event]) -> Iterator[_Stay]:

@@ -1,4 +1,7 @@
-"""The last reads of committed records: each partition from its start to its last stable offset."""
+"""The last reads of committed records: each partition from its start to its last stable offset.
+
+If the last stable offset is below the high watermark, the leader is asked which transaction holds it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ from nemesis.workloads.base import WorkloadContext
 from nemesis.workloads.clients import Clients, find_leader
 from nemesis.workloads.final_reads import FINAL_PAUSE_S
 from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.open_transactions import oldest_open
 from nemesis.workloads.kafka.poll_answers import Polled
-from nemesis.workloads.partitions import TopicPartition
+from nemesis.workloads.operations import OperationLog
+from nemesis.workloads.partitions import TopicPartition, partition_columns
 from nemesis.workloads.reads import Reads
 
 PROCESS = "committed"
@@ -20,6 +25,7 @@ async def read_committed(
     context: WorkloadContext,
     clients: Clients,
     reads: Reads,
+    log: OperationLog,
     partitions: list[TopicPartition],
     deadline: float,
 ) -> None:
@@ -29,7 +35,9 @@ async def read_committed(
     try:
         async with asyncio.timeout_at(deadline):
             for tp in partitions:
-                await _read_to_end(client, recorder, reads, tp)
+                last = await _read_to_end(client, recorder, reads, tp)
+                if last.last_stable_offset < last.high_watermark:
+                    await _ask_for_holder(client, recorder, log, tp, last, clients.timeout_s)
     except TimeoutError:
         pass  # what was not read is not judged
     finally:
@@ -38,7 +46,8 @@ async def read_committed(
 
 async def _read_to_end(
     client: KafkaClient, recorder: Recorder, reads: Reads, tp: TopicPartition
-) -> None:
+) -> Polled:
+    """Return the answer in which the last stable offset was reached."""
     position = 0
     while True:
         leader = client.metadata.leader(*tp)
@@ -54,6 +63,34 @@ async def _read_to_end(
         after = polled.position_after(position)
         if after == position and polled.first_offset == 0:
             if position >= polled.last_stable_offset:
-                return
+                return polled
             await asyncio.sleep(FINAL_PAUSE_S)
         position = after
+
+
+async def _ask_for_holder(
+    client: KafkaClient,
+    recorder: Recorder,
+    log: OperationLog,
+    tp: TopicPartition,
+    last: Polled,
+    timeout_s: float,
+) -> None:
+    """Record which transaction holds the last stable offset, as the broker of the last answer knows."""
+    columns = partition_columns(client, tp) | {
+        "f": "open-transaction",
+        "node": last.node,
+        "last_stable_offset": last.last_stable_offset,
+        "high_watermark": last.high_watermark,
+    }
+    with log.operation(recorder, columns) as operation:
+        oldest = await oldest_open(client, tp, node=last.node, timeout_s=timeout_s)
+        if oldest is None:
+            operation.ok()
+        else:
+            operation.ok(
+                producer_id=oldest.producer_id,
+                producer_epoch=oldest.epoch,
+                first_offset=oldest.first_offset,
+                wall_ms=oldest.last_write_ms,
+            )

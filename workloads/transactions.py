@@ -8,7 +8,8 @@
   read committed records only.
 
 At the end a last producer of each transactional id aborts what is open, so that all transactions are decided. Then all
-partitions are read to their end: all records, and committed records by the process ``committed``.
+partitions are read to their end: all records, and committed records by the process ``committed``. What still holds a
+last stable offset then is recorded.
 
 Operations and events: ``nemesis.history.vocabulary.transactions``. Properties: ``nemesis.checkers.transactions``.
 """
@@ -137,7 +138,7 @@ class Transactions(ProduceConsume):
         known = self._partitions.known
         await asyncio.gather(
             self._final_reads.read_all(known, deadline),
-            read_committed(self._context, self._clients, self._reads, known, deadline),
+            read_committed(self._context, self._clients, self._reads, self._log, known, deadline),
         )
 
     @property

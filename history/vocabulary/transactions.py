@@ -13,8 +13,8 @@ killed, fenced or in doubt.
 
 from __future__ import annotations
 
-from nemesis.history.events import Kind, Records, Word
-from nemesis.history.vocabulary.clients import OperationView
+from nemesis.history.events import Kind, Milliseconds, Records, Word
+from nemesis.history.vocabulary.clients import OperationView, PartitionOperationView
 from nemesis.history.vocabulary.declaring import View, answers, declares, invokes
 
 
@@ -99,3 +99,22 @@ class FetchStableOffsetOk(FetchStableOffset, frozen=True, kw_only=True):
     """The committed offset; −1: none."""
     value: int
     """The number of the commit; −1: none."""
+
+
+@invokes("open-transaction")
+class OpenTransaction(PartitionOperationView, frozen=True, kw_only=True):
+    """The last reader of committed records asks what holds the last stable offset (DescribeProducers)."""
+
+    last_stable_offset: Records
+    high_watermark: Records
+
+
+@answers("open-transaction")
+class OpenTransactionOk(OpenTransaction, frozen=True, kw_only=True):
+    """The leader has answered; without a producer: no transaction is open."""
+
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    first_offset: Records | None = None
+    wall_ms: Milliseconds | None = None
+    """When the producer wrote last."""

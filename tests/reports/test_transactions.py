@@ -75,6 +75,19 @@ def polled(second: float, stable: int, high: int) -> list[Event]:
     return [asked, answer]
 
 
+def holder(second: float, first_offset: int) -> list[Event]:
+    """The last reader asks which transaction is open."""
+    (asked, answer) = polled(second, 6, 9)
+    asked, answer = (
+        msgspec.structs.replace(event, f="open-transaction", process="committed", isolation=None)
+        for event in (asked, answer)
+    )
+    answered = msgspec.structs.replace(
+        answer, first_offset=first_offset, producer_id=7, producer_epoch=4
+    )
+    return [asked, answered]
+
+
 def events() -> list[Event]:
     """Two producers share an id: one commits, aborts and is killed; the other has no answer."""
     listed = [
@@ -88,6 +101,8 @@ def events() -> list[Event]:
         *ended(8, 4, "commit-transaction", "info", "transactor-1"),
         *polled(1.5, 2, 5),
         *polled(2.5, 6, 6),
+        *polled(8.5, 6, 9),
+        *holder(9.0, first_offset=6),
         Event(time=10 * SECOND, process="nemesis", kind="phase", phase="end"),
     ]
     counts: dict[str, int] = {}
@@ -136,9 +151,12 @@ def test_a_last_stable_offset_below_the_high_watermark_is_drawn_until_it_moves(
 ) -> None:
     (lane,) = panel(run).held
     assert lane.name == "t-0"
-    (bar,) = lane.bars
+    bar, last = lane.bars
     assert (bar.left, bar.width) == (150.0, 100.0)
-    assert bar.label.startswith("last stable offset 2, high watermark 5")
+    assert bar.label.startswith("last stable offset 2, high watermark 5:")
+    assert last.label.startswith(
+        "last stable offset 6, high watermark 9, held by producer id 7, epoch 4:"
+    )
 
 
 def test_the_page_shows_them(run: RunDirectory) -> None:

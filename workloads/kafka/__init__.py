@@ -12,6 +12,7 @@
 * ``transactional_producer``  TransactionalProducer: one transaction at a time; ``transaction_requests`` its requests,
   ``implicit_transactions`` those of later Kafka
 * ``committed_records``     what a fetch of committed records returns
+* ``open_transactions``     which transaction holds the last stable offset
 * ``cluster_metadata``      what one broker knew of the cluster
 * ``produces``      produce requests of several partitions, and their answers
 * ``fetches``       fetch requests of several partitions, and fetch sessions; ``poll_answers`` reads what they return
