@@ -80,12 +80,15 @@ def _when(rows: list[Row]) -> str:
 def _failure(event: Event, when: str) -> str:
     if event.check == INITIAL_TOPICS:
         return f"{when}, {event.error}."
-    return f"{when}, {_about(event)} did not recover in time: {event.error} (check {event.check})."
+    return f"{when}, {_about(event)} did not recover in time: {event.error} (failed check: {event.check})."
 
 
 def _blindness(event: Event) -> str:
     why = (event.error or "").removeprefix(HARNESS)
-    return f"After the faults, it could not be observed whether {_about(event)} recovered: {why} (check {event.check})."
+    return (
+        f"After the faults, it could not be observed whether {_about(event)} recovered: {why} (failed check: "
+        f"{event.check})."
+    )
 
 
 def _about(event: Event) -> str:

@@ -87,7 +87,7 @@ def _another_leader(named: Row | None, now: Row) -> list[Finding]:
     tp = tp_name(event.topic, event.partition)
     sentence = (
         f"The metadata of broker {event.node} name broker {event.leader} as leader of {tp} in leader epoch "
-        f"{event.leader_epoch}, but ZooKeeper names broker {named[1].leader}."
+        f"{event.leader_epoch}, but in ZooKeeper the epoch began with broker {named[1].leader}."
     )
     return [finding(METADATA_NEVER_BACK.name, tp, sentence, named[0], row)]
 

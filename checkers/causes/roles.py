@@ -43,14 +43,12 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
         return [*reason, *fate]
     first = requests.accepted[0]
     answers = requests.answers(view, state.event.topic, state.event.partition)
-    unnamed = (
-        "" if answers else f"; no later LeaderAndIsr for {name} with a newer state is recorded"
-    )
+    unnamed = "" if answers else f"; no LeaderAndIsr that changes {name} is recorded after that"
     return [
         *reason,
         Link(
-            f"{view.ago(first[1])}, broker {broker} accepted the first LeaderAndIsr after that, from controller "
-            f"{first[1].peer}, and did not become {role} of {name}",
+            f"{view.ago(first[1])}, broker {broker} accepted the next LeaderAndIsr (the request to lead or follow) "
+            f"from controller {first[1].peer}, and did not become {role} of {name}",
             first,
         ),
         *answers,

@@ -241,7 +241,7 @@ class Operations:
         last = self.final_reads[-1]
         if not last.is_complete:
             return (
-                f"the final read stopped at offset {last.position}, perhaps before the end ({last.error})",
+                f"the final read stopped at offset {last.position} ({last.error}), so the end may not be read",
                 last.row,
             )
         elected = [leader for leader in self.leaders if leader.time <= last.time]

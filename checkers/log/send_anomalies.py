@@ -93,7 +93,7 @@ def unseen(operations: Operations) -> Unseen:
         return Unseen(certain, [_unseen(operations, send, last) for send in rest], [])
     values = "1 acknowledged value" if len(rest) == 1 else f"{len(rest)} acknowledged values"
     were = "was" if len(rest) == 1 else "were"
-    sentence = f"{values} of {operations.tp} {were} not read again. It is not decided whether they are lost: {reason}."
+    sentence = f"{values} of {operations.tp} {were} not read again, but that does not prove a loss: {reason}."
     doubt = finding("unseen", operations.tp, sentence, rest[0].row, row, verdict=Verdict.UNKNOWN)
     return Unseen(certain, [], [doubt])
 

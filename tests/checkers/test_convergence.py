@@ -43,7 +43,7 @@ class TestConvergence:
             finding(
                 "convergence",
                 "t-1",
-                "After the faults, t-1 did not recover in time: no leader (check leaders).",
+                "After the faults, t-1 did not recover in time: no leader (failed check: leaders).",
                 bad,
             ),
         )
@@ -57,7 +57,7 @@ class TestConvergence:
             finding(
                 "convergence",
                 "t-0",
-                "Without any fault, t-0 did not recover in time: it has no state (check leaders).",
+                "Without any fault, t-0 did not recover in time: it has no state (failed check: leaders).",
                 bad,
             ),
         )
@@ -73,8 +73,8 @@ class TestConvergence:
             finding(
                 "convergence",
                 "the cluster",
-                "After the faults, the cluster did not recover in time: no leader (check leaders). But nemesis "
-                "itself was up to 1500 ms late, because the machine was busy.",
+                "After the faults, the cluster did not recover in time: no leader (failed check: leaders). But "
+                "nemesis itself was up to 1500 ms late, because the machine was busy.",
                 bad,
                 lag,
                 verdict=Verdict.UNKNOWN,
@@ -87,8 +87,8 @@ class TestConvergence:
             finding(
                 "convergence",
                 "t-1",
-                "After the faults, it could not be observed whether t-1 recovered: ZooKeeper did not answer (check "
-                "leaders).",
+                "After the faults, it could not be observed whether t-1 recovered: ZooKeeper did not answer (failed "
+                "check: leaders).",
                 blind,
                 verdict=Verdict.UNKNOWN,
             ),
