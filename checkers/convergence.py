@@ -85,7 +85,10 @@ def _failure(event: Event, when: str) -> str:
 
 def _blindness(event: Event) -> str:
     why = (event.error or "").removeprefix(HARNESS)
-    return f"After the faults, it could not be observed whether {_about(event)} recovered: {why} (failed check: {event.check})."
+    return (
+        f"After the faults, it could not be observed whether {_about(event)} recovered: {why} (failed check: "
+        f"{event.check})."
+    )
 
 
 def _about(event: Event) -> str:

@@ -91,7 +91,7 @@ def _another_leader(named: Mapping[int | None, Row], now: Row) -> list[Finding]:
     tp = tp_name(event.topic, event.partition)
     sentence = (
         f"The metadata of broker {event.node} name broker {event.leader} as leader of {tp} in leader epoch "
-        f"{event.leader_epoch}, but ZooKeeper names broker {first.leader}."
+        f"{event.leader_epoch}, but in ZooKeeper its leader is broker {first.leader}."
     )
     return [finding(METADATA_NEVER_BACK.name, tp, sentence, first_row, row)]
 

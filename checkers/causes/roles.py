@@ -43,9 +43,7 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
         return [*reason, *fate]
     first = requests.accepted[0]
     answers = requests.answers(view, state.event.topic, state.event.partition)
-    unnamed = (
-        "" if answers else f". Not recorded: a later LeaderAndIsr for {name} with a newer state"
-    )
+    unnamed = "" if answers else f". No LeaderAndIsr that changes {name} is recorded after that"
     before, epoch = _role_before(view, state, broker), state.event.leader_epoch
     due = (
         f"a state with a higher leader epoch, because broker {broker} already had another role in this one"
@@ -55,8 +53,8 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
     return [
         *reason,
         Link(
-            f"{view.ago(first[1])}, broker {broker} accepted the first LeaderAndIsr request after that, from "
-            f"controller {first[1].peer}, but did not become {role} of {name}",
+            f"{view.ago(first[1])}, broker {broker} accepted the next LeaderAndIsr (the request to lead or follow) "
+            f"from controller {first[1].peer}, but did not become {role} of {name}",
             first,
         ),
         *answers,

@@ -21,7 +21,7 @@ _WHY: Final[Mapping[str, str]] = MappingProxyType(
         "preferred": ", to elect the preferred leader",
         "controlled-shutdown": ", because a broker shut down",
         "remove-from-isr": ", to remove a broker from the ISR",
-        "no-op": ", to begin a new leader epoch",
+        "no-op": ", without electing another leader",
     }
 )
 """Why a controller wrote a state, by the strategy of the election."""

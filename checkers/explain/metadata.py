@@ -9,8 +9,8 @@ from nemesis.history.events import Kind
 def metadata_never_back(case: Case) -> str:
     if case.events[0].kind == Kind.ZNODE:
         return (
-            "A leader epoch has one leader. This broker names another one for the same epoch, so clients that ask it "
-            "use the wrong leader, and cannot notice that from the epoch."
+            "A leader epoch has one leader. Here ZooKeeper and this broker have different leaders for the same "
+            "epoch, and a client cannot notice from the epoch which of the two is out of date."
         )
     return (
         "Epochs only grow, so the state that came later is the older one. A late request has replaced newer "

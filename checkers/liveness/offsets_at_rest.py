@@ -238,12 +238,19 @@ def _excuse(event: Event, rows: Sequence[Row]) -> str | None:
             f"they had only {unchanged_ms:,} ms to agree, and the configuration allows {bound:,} ms"
         )
     since = event.time - unchanged_ms * _MS
-    ended = (
+    ended = [
         item for item in rows if item[1].kind != Kind.FAULT_HEALED or item[1].effect == VERIFIED
-    )
+    ]
     active = [force.fault for force in in_force(ended) if force.stop_ns >= since]
     if active:
-        return f"nemesis could not verify that the fault {active[-1]} had ended before, so this is not decided"
+        unverified = {event.fault for _, event in rows if event.kind == Kind.FAULT_HEALED} - {
+            event.fault for _, event in ended if event.kind == Kind.FAULT_HEALED
+        }
+        if active[-1] in unverified:
+            return (
+                f"it is not verified that the fault {active[-1]} had ended, so this is not decided"
+            )
+        return f"the fault {active[-1]} was active, so this is not decided"
     return excuse(rows, since, event.time, unchanged_ms - bound)
 
 

@@ -251,11 +251,9 @@ class Operations:
             return "no final read of it is recorded", None
         last = self.final_reads[-1]
         if not last.is_complete:
-            return (
-                f"the final read stopped at offset {last.position}, perhaps before the end, because "
-                f"{_STOPPED.get(last.error or '', last.error)}",
-                last.row,
-            )
+            stopped = f"the final read stopped at offset {last.position}, perhaps before the end"
+            why = _STOPPED.get(last.error or "")
+            return stopped if why is None else f"{stopped}, because {why}", last.row
         elected = [leader for leader in self.leaders if leader.time <= last.time]
         newest = newest_of(elected)
         if newest is None:

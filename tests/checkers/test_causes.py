@@ -161,13 +161,13 @@ def test_a_request_that_was_accepted_without_effect() -> None:
     updated = broker(32, 2, "metadata-updated", controller_epoch=1, peer=3, count=1)
     assert chain(unconverged(*BACK, sent, handled, updated))[2:] == [
         (
-            "69 ms before the failure, broker 2 accepted the first LeaderAndIsr request after that, from controller 3, "
-            "but did not become a follower of t-0."
+            "69 ms before the failure, broker 2 accepted the next LeaderAndIsr (the request to lead or follow) from "
+            "controller 3, but did not become a follower of t-0."
         ),
         "Broker 2 applied its first UpdateMetadata only after that, so it did not know the leader's address.",
         (
-            "Expected next: broker 2 becomes a follower of t-0 in leader epoch 1. Not recorded: a later LeaderAndIsr for t-0 "
-            "with a newer state."
+            "Expected next: broker 2 becomes a follower of t-0 in leader epoch 1. No LeaderAndIsr that changes t-0 "
+            "is recorded after that."
         ),
     ]
 
@@ -325,12 +325,12 @@ def test_a_leader_that_does_not_lead() -> None:
         ),
         LAST_WRITE,
         (
-            "87 ms before the failure, broker 1 accepted the first LeaderAndIsr request after that, from controller 3, "
-            "but did not become the leader of t-0."
+            "87 ms before the failure, broker 1 accepted the next LeaderAndIsr (the request to lead or follow) from "
+            "controller 3, but did not become the leader of t-0."
         ),
         (
-            "Expected next: broker 1 becomes the leader of t-0 in leader epoch 1. Not recorded: a later LeaderAndIsr for t-0 "
-            "with a newer state."
+            "Expected next: broker 1 becomes the leader of t-0 in leader epoch 1. No LeaderAndIsr that changes t-0 "
+            "is recorded after that."
         ),
     ]
 
@@ -399,8 +399,8 @@ def test_metadata_that_were_accepted_and_are_still_old() -> None:
             "epoch 2; it has not changed it since."
         ),
         (
-            "Expected next: broker 2 stores leader 1 and leader epoch 1 for t-0. Not recorded: a later UpdateMetadata with "
-            "another state of it."
+            "Expected next: broker 2 stores leader 1 and leader epoch 1 for t-0. Not recorded: a later UpdateMetadata "
+            "with another state of it."
         ),
     ]
 

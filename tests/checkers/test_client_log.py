@@ -151,7 +151,8 @@ class TestUnseen:
         judged = result("unseen", send(1, 7, offset=3), final(20, {0: 5}, mark=4))
         assert judged.verdict == Verdict.UNKNOWN
         assert judged.findings[0].sentence == (
-            "1 acknowledged value of t-0 was not seen again, but its final read ended at 1 (NONE)."
+            "1 acknowledged value of t-0 was not read. It is not decided whether it is lost: the final read stopped at "
+            "offset 1, perhaps before the end."
         )
 
     def test_no_final_read_is_unknown(self) -> None:

@@ -73,8 +73,8 @@ class TestConvergence:
             finding(
                 "convergence",
                 "the cluster",
-                "After the faults, the cluster did not recover in time: no leader (failed check: leaders). But nemesis "
-                "itself was up to 1500 ms late, because the machine was busy.",
+                "After the faults, the cluster did not recover in time: no leader (failed check: leaders). But "
+                "nemesis itself was up to 1500 ms late, because the machine was busy.",
                 bad,
                 lag,
                 verdict=Verdict.UNKNOWN,
@@ -87,8 +87,8 @@ class TestConvergence:
             finding(
                 "convergence",
                 "t-1",
-                "After the faults, it could not be observed whether t-1 recovered: ZooKeeper did not answer (failed check: "
-                "leaders).",
+                "After the faults, it could not be observed whether t-1 recovered: ZooKeeper did not answer (failed "
+                "check: leaders).",
                 blind,
                 verdict=Verdict.UNKNOWN,
             ),

@@ -51,7 +51,7 @@ def test_a_follower_within_its_time() -> None:
     """The bound is 5 ms."""
     result = at_rest(replica(1, 5, unchanged=5), follower(4, unchanged=5))
     assert result.verdict is Verdict.UNKNOWN
-    assert "5 ms only" in result.findings[0].sentence
+    assert "only 5 ms" in result.findings[0].sentence
 
 
 def test_a_follower_on_a_slow_machine() -> None:

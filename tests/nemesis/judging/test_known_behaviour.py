@@ -322,33 +322,38 @@ def test_the_partitions_of_failed_requests_come_from_the_log(
     [
         (
             (
-                "After the faults, old-1 did not recover: its ISR is [2, 3], its replicas are [1, 2, 3] (check "
-                "isr)."
+                "After the faults, old-1 did not recover: its ISR is [2, 3], its replicas are [1, 2, 3] (failed "
+                "check: isr)."
             ),
             True,
         ),
         (
             (
-                "After the faults, old-1 did not recover: its ISR is [1, 3], its replicas are [1, 2, 3] (check "
+                "After the faults, old-1 did not recover: its ISR is [1, 3], its replicas are [1, 2, 3] (failed "
+                "check: isr)."
+            ),
+            False,
+        ),
+        (
+            (
+                "After the faults, old-1 did not recover: its ISR is [3], its replicas are [1, 2, 3] (failed check: "
                 "isr)."
             ),
             False,
         ),
         (
             (
-                "After the faults, old-1 did not recover: its ISR is [3], its replicas are [1, 2, 3] (check isr)."
-            ),
-            False,
-        ),
-        (
-            (
-                "After the faults, old-1 did not recover: its ISR is [1, 2], its replicas are [1, 2] (check isr)."
+                "After the faults, old-1 did not recover: its ISR is [1, 2], its replicas are [1, 2] (failed check: "
+                "isr)."
             ),
             False,
         ),
         ("At the end broker-1, a replica of old-1, has no log of it.", True),
         ("At the end broker-2, a replica of old-1, has no log of it.", False),
-        ("After the faults, old-1 did not recover in time: no leader (check leaders).", False),
+        (
+            "After the faults, old-1 did not recover in time: no leader (failed check: leaders).",
+            False,
+        ),
     ],
 )
 def test_only_the_broker_whose_request_failed_is_excused(
