@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import Final
 
 from tests.checkers.foreign_cases import CASES, ForeignCase
+from tests.checkers.random_models import DRAWS, count
 from tests.nemesis.judging.foreign_judge import judged
 
+RANDOM: Final = "Random"
+HISTORIES: Final = 300
+"""Random histories of each workload."""
 HEAD: Final = """# External histories on the scoreboard
 
 Written by `python -m tests.checkers.foreign_scoreboard docs/foreign-scoreboard.md`.
 The cases are ours: each follows from the definition of a tool or a model (`tests/checkers/foreign_cases.py`).
 *Unknown* counts cases without a verdict.
+*Random* histories are compared with every order of their operations (`tests/checkers/random_models.py`).
+Of these, *unknown* counts histories without an order that are not `invalid`. A nightly test compares 10,000 of each.
 Times are for judging in this process, on the machine that wrote the page.
 
 | source | workload | model | cases | agree | disagree | unknown | seconds |
@@ -63,9 +69,21 @@ def scores(cases: Iterable[ForeignCase]) -> dict[tuple[str, str, str], Score]:
     return table
 
 
+def random_scores() -> dict[tuple[str, str, str], Score]:
+    """Return the score of random histories of each workload."""
+    table = {}
+    for workload in DRAWS:
+        began = time.perf_counter()
+        counted = count(workload, range(HISTORIES))
+        seconds = time.perf_counter() - began
+        table[RANDOM, workload, "–"] = Score(counted.agree, counted.unknown, counted.wrong, seconds)
+    return table
+
+
 def page() -> str:
     """Return the page."""
-    rows = [score.row(*key) for key, score in scores(CASES).items()]
+    table = scores(CASES) | random_scores()
+    rows = [score.row(*key) for key, score in table.items()]
     return HEAD + "".join(rows)
 
 

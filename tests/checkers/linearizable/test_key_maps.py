@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
 from random import Random
 
 import pytest
@@ -14,10 +13,14 @@ from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.linearizable import MonotonicKeys, PredicateInserts
 from tests.checkers.histories import judge
+from tests.checkers.linearizable.monotonic_key_model import (
+    Read,
+    calls_of,
+    never_falls,
+    random_reads,
+)
 from tests.checkers.linearizable.objects import findings_of
 from tests.nemesis.judging.foreign_judge import judged
-
-Read = dict[int, int]
 
 
 def test_two_operations_that_contradict_each_other() -> None:
@@ -28,34 +31,6 @@ def test_two_operations_that_contradict_each_other() -> None:
     assert "R1 returned 1 of key 0, and R2 2: R1 was before R2." in finding.steps
     (finding,) = judge(MonotonicKeys(), three)["monotonic-keys"].findings
     assert finding.sentence == "R1, R2 and R3 have no order in which no key falls."
-
-
-def calls_of(reads: list[Read]) -> list[Call]:
-    return [
-        Call("read", 1, 2, values=tuple(number for entry in read.items() for number in entry))
-        for read in reads
-    ]
-
-
-def never_falls(reads: list[Read]) -> bool:
-    """Whether some order of the reads lets no key fall."""
-
-    def is_rising(permutation: tuple[Read, ...]) -> bool:
-        highest: Read = {}
-        for read in permutation:
-            if any(value < highest.get(key, value) for key, value in read.items()):
-                return False
-            highest |= read
-        return True
-
-    return any(map(is_rising, permutations(reads)))
-
-
-def random_reads(rng: Random) -> list[Read]:
-    return [
-        {key: rng.randint(0, 3) for key in rng.sample(range(3), rng.randint(1, 3))}
-        for _ in range(rng.randint(1, 5))
-    ]
 
 
 def disagreements(seeds: range) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from random import Random
 
@@ -16,12 +15,15 @@ from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.linearizable import LinearizableKeyValue
 from tests.checkers.histories import judge, only
+from tests.checkers.linearizable.key_value_model import (
+    MODEL,
+    A,
+    B,
+    applied,
+)
 from tests.checkers.linearizable.objects import Drawn, has_order, true_histories
-from tests.checkers.linearizable.random_objects import Model, disagreements, random_calls
+from tests.checkers.linearizable.random_objects import disagreements, random_calls
 from tests.nemesis.judging.foreign_judge import judged
-
-A, B = ord("a"), ord("b")
-Text = tuple[int, ...]
 
 
 def test_an_append_that_a_later_get_lacks() -> None:
@@ -34,31 +36,6 @@ def test_an_append_that_a_later_get_lacks() -> None:
     assert finding.key == "key 7"
     assert finding.sentence.endswith('it was "ab" then.')
     assert 'The last of them to change it was append "b" (from 3 ns to 4 ns).' in finding.steps
-
-
-def applied(state: Hashable, call: Call) -> Iterable[Hashable]:
-    assert isinstance(state, tuple)
-    if call.f == "get":
-        return (state,) if call.outcome != "ok" or call.values == state else ()
-    return (call.values,) if call.f == "put" else ((*state, *(call.values or ())),)
-
-
-def asked(rng: Random, number: int) -> Call:
-    f = rng.choice(["put", "append", "append", "get", "get"])
-    return Call(f, 0, 0, values=() if f == "get" else (A + rng.choice([0, 1, number]),))
-
-
-def answered(state: Text, call: Call) -> Call:
-    return replace(call, values=state) if call.f == "get" else call
-
-
-def changed(rng: Random, call: Call) -> Call:
-    values = [*(call.values or ()), *rng.choices((A, B), k=rng.randint(0, 1))]
-    rng.shuffle(values)
-    return replace(call, values=tuple(values[rng.randint(0, 1) :])) if call.f == "get" else call
-
-
-MODEL = Model(LinearizableKeyValue, (), applied, asked, answered, changed)
 
 
 def test_random_histories_are_judged_as_by_trying_out_every_order() -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from random import Random
-from typing import Any
 
 import pytest
 
@@ -14,38 +11,8 @@ from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.linearizable import FifoQueue
 from tests.checkers.histories import judge
 from tests.checkers.linearizable.objects import broken
-from tests.checkers.linearizable.random_objects import Model, disagreements
-
-
-def applied(state: Hashable, call: Call) -> Iterable[Hashable]:
-    assert isinstance(state, tuple)
-    if call.f == "enqueue":
-        return ((*state, call.value),)
-    if call.outcome == "info":
-        return (state[1:],) if state else (state,)
-    if call.value is None:
-        return () if state else (state,)
-    return (state[1:],) if state[:1] == (call.value,) else ()
-
-
-def asked(rng: Random, number: int) -> Call:
-    if rng.random() < 0.5:
-        return Call("enqueue", 0, 0, value=rng.choice([number, number, 1]))
-    return Call("dequeue", 0, 0)
-
-
-def answered(state: Any, call: Call) -> Call:
-    if call.f == "enqueue" or call.outcome != "ok":
-        return call
-    return replace(call, value=state[0] if state else None)
-
-
-def changed(rng: Random, call: Call) -> Call:
-    is_answer = call.f == "dequeue" and call.outcome == "ok"
-    return replace(call, value=rng.choice([None, *range(7)])) if is_answer else call
-
-
-MODEL = Model(FifoQueue, (), applied, asked, answered, changed)
+from tests.checkers.linearizable.queue_model import MODEL
+from tests.checkers.linearizable.random_objects import disagreements
 
 
 def test_random_histories_are_judged_as_by_trying_out_every_order() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 
 import pytest
@@ -23,6 +23,7 @@ from tests.checkers.linearizable.objects import (
     has_order,
     true_histories,
 )
+from tests.checkers.linearizable.set_model import after
 
 ANOMALIES = property_names(SetFull)
 
@@ -202,14 +203,6 @@ def test_a_read_of_the_newer_without_the_older() -> None:
     assert [event["time"] for event in finding.events] == [1, 1, 2, 3, 4, 9]
     assert set(broken(LinearizableSet(), *calls)) == {"set-order"}
     assert broken(LinearizableSet(), add(1, 3, 5), *calls[1:]) == {}
-
-
-def after(held: Hashable, call: Call) -> list[Hashable]:
-    """What may be in a set after an operation that found this in it."""
-    assert isinstance(held, frozenset)
-    if call.f == "add":
-        return [held | {call.value}]
-    return [held] if call.outcome != "ok" or held == set(call.values or ()) else []
 
 
 def agree_on_order(seeds: Iterable[int]) -> dict[str, int]:
