@@ -133,6 +133,7 @@ from nemesis.checkers.states_sent import STATES_SENT_AS_WRITTEN
 from nemesis.checkers.times_answered import TIMES_ANSWERED
 from nemesis.checkers.transactions.check import (
     ABORTED_READ,
+    EXACTLY_ONCE,
     FENCED_PRODUCER,
     READ_BEYOND_LSO,
     TORN_TRANSACTION,
@@ -221,6 +222,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     READ_BEYOND_LSO,
     TORN_TRANSACTION,
     FENCED_PRODUCER,
+    EXACTLY_ONCE,
     DELETION,
     REASSIGNMENT,
     NO_UNFORESEEN_EXCEPTION,

@@ -197,7 +197,6 @@ _REASON_BY_COLUMN: Final = MappingProxyType(
         "isolation": "what a reader asked for; what it is given is judged by the values",
         "last_stable_offset": "what a leader believes; what a reader is given is judged by the values",
         "aborted": "what a reader leaves out; what it is given is judged by the values",
-        "derived_from": "from which record a record was made",
         "bytes_before": "a measure of the cleaner's work",
         "bytes_after": "a measure of the cleaner's work",
         "log_dir": "paths differ from broker to broker; `log-dir-moves-end` constrains those that administrators name",

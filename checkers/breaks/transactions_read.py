@@ -8,6 +8,7 @@ from nemesis.checkers.breaks.events import TP, client, history
 from nemesis.history.events import READ_COMMITTED, Event
 
 NO_PARTITION: Final = dict.fromkeys(TP)
+OUTPUT: Final[dict[str, Any]] = {"topic": "u", "topic_id": "id-u", "partition": 0}
 IDENTITY: Final[dict[str, Any]] = {"transactional_id": "writes-0", "producer_id": 7}
 
 
@@ -56,9 +57,11 @@ def initialized(time: int, epoch: int) -> list[Event]:
     ]
 
 
-def committed_poll(time: int, position: int, records: dict[int, int], last: int) -> list[Event]:
+def committed_poll(
+    time: int, position: int, records: dict[int, int], last: int, **columns: Any
+) -> list[Event]:
     """A poll of committed records (offset → value) whose answer ends with the offset ``last``."""
-    about = {"offset": position, "isolation": READ_COMMITTED, **TP}
+    about = {"offset": position, "isolation": READ_COMMITTED, **TP, **columns}
     answer = {
         "offsets": list(records),
         "values": list(records.values()),
@@ -70,6 +73,31 @@ def committed_poll(time: int, position: int, records: dict[int, int], last: int)
     return [
         client(time, "consumer-0", "invoke", "poll", time, **about),
         client(time + 1, "consumer-0", "ok", "poll", time, **about, **answer),
+    ]
+
+
+def derived(
+    time: int, value: int, derived_from: int, offset: int, transaction: int = 1, **columns: Any
+) -> list[Event]:
+    """A send to u-0 of a record that is derived from another one, acknowledged one tick later."""
+    about: dict[str, Any] = {"value": value, "acks": -1, "sequence": offset}
+    about |= {"derived_from": derived_from, **OUTPUT, **columns}
+    answer = {"offset": offset}
+    return request(time, "send", transaction, answer=answer, **about)
+
+
+def position_sent(time: int, offset: int, transaction: int = 1) -> list[Event]:
+    """An offset of t-0 is committed in a transaction."""
+    about: dict[str, Any] = {"group": "g", "offset": offset, "value": offset, **TP}
+    return request(time, "send-offset", transaction, **about)
+
+
+def position_read(time: int, offset: int) -> list[Event]:
+    """The committed offset of t-0 is read, which is stable."""
+    process, f, about = "transactor-0", "fetch-stable-offset", {"group": "g"}
+    return [
+        client(time, process, "invoke", f, time, **about),
+        client(time + 1, process, "ok", f, time, offset=offset, value=offset, **about),
     ]
 
 
@@ -99,4 +127,36 @@ FENCED_PRODUCER: Final = (
     history(initialized(0, 0), initialized(2, 1), sent(4, 1, 5)),
     history(initialized(0, 0), initialized(2, 1), request(4, "add-partitions", count=1)),
     history(initialized(0, 0), initialized(2, 1), request(4, "commit-transaction")),
+)
+EXACTLY_ONCE: Final = (
+    history(
+        committed_poll(0, 0, {0: 1}, 0),
+        *(derived(2, 8, 1, 0), position_sent(4, 1), request(6, "commit-transaction")),
+        *(derived(8, 9, 1, 2, 2), position_sent(10, 1, 2), request(12, "commit-transaction", 2)),
+    ),
+    history(
+        committed_poll(0, 0, {0: 1}, 0),
+        *(derived(2, 8, 1, 0), position_sent(4, 1)),
+        request(6, "commit-transaction", outcome="info"),
+        *(derived(8, 9, 1, 2, 2), position_sent(10, 1, 2)),
+        request(12, "commit-transaction", 2, outcome="info"),
+        committed_poll(14, 0, {0: 8, 2: 9}, 3, **OUTPUT),
+    ),
+    history(
+        *(position_read(0, -1), committed_poll(2, 1, {1: 2}, 1)),
+        *(derived(4, 8, 2, 0), position_sent(6, 2), request(8, "commit-transaction")),
+        committed_poll(10, 0, {0: 1, 1: 2}, 1),
+    ),
+    history(
+        *(position_read(0, -1), committed_poll(2, 0, {0: 1}, 0)),
+        *(derived(4, 8, 1, 0), position_sent(6, 1), request(8, "abort-transaction")),
+        *(position_read(10, 1), committed_poll(12, 0, {0: 1}, 0)),
+    ),
+    history(
+        *(position_read(0, -1), committed_poll(2, 0, {0: 1}, 0)),
+        *(derived(4, 8, 1, 0), position_sent(6, 1)),
+        request(8, "commit-transaction", outcome="info"),
+        *(position_read(10, 1), committed_poll(12, 0, {}, 1, **OUTPUT)),
+        committed_poll(14, 0, {0: 1}, 0),
+    ),
 )

@@ -34,3 +34,10 @@ def fenced_producer(case: Case) -> str:  # noqa: ARG001
         "Before the coordinator answers the new producer, it stores the new epoch and aborts an open transaction of "
         "the former producer. So the coordinator and all leaders must refuse the former epoch."
     )
+
+
+def exactly_once(case: Case) -> str:  # noqa: ARG001
+    return (
+        "A transaction decides its records and its position together, and the next producer begins where the last "
+        "committed transaction ended. So a committed position stands for exactly what was derived up to it."
+    )

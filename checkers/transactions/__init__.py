@@ -2,7 +2,7 @@
 
 * ``check``       what readers of committed records are given, and who is fenced (start here)
 * ``produced``    transactions, their records and ends, and the producers of transactional ids, from the events
-* ``reads``, ``fencing``   the judges; ``losses``: whether what they find is allowed
+* ``reads``, ``fencing``, ``derivations``   the judges; ``losses``: whether what they find is allowed
 * ``markers``     markers in logs: coordinator epochs, and partitions of a complete transaction without a marker
 * ``hanging``     transactions that stay open beyond their time-out
 """

@@ -24,6 +24,7 @@ broker's answer names as aborted.
   producer of an earlier epoch sends afterwards: no record, no partition or offset for its transaction, and no end.
   Smallest breaks: a producer gets epoch 0, another one epoch 1, and then a record of the first is acknowledged; the
   same with a partition that is added, and with a commit.
+* **exactly-once**: the promise of consume, transform, produce; ``derivations`` states it.
 
 Only what clients know counts, so the properties judge Kafka, too. An acknowledged end proves that the transaction was
 open until its producer asked for this end: had the coordinator decided before, because of a time-out or of the next
@@ -36,7 +37,7 @@ sent before the next producer was answered is accepted after it; a reader of all
 compaction and retention remove records (those with keys are not judged by ``torn-transaction``).
 
 Where brokers may elect unclean leaders, or when the last replica of a partition has lost what it had not synced, the
-end of a transaction may be lost: findings of the first three properties are then reported and allowed.
+end of a transaction may be lost. Findings of all properties except ``fenced-producer`` are then reported and allowed.
 
 Limits: two producer ids of one transactional id, as after 32,767 epochs, are not compared. That transactions end at all
 is another promise. Records without a transaction are judged by ``read-beyond-lso`` only.
@@ -59,6 +60,12 @@ from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.transactions import losses
+from nemesis.checkers.transactions.derivations import (
+    duplicates,
+    given_to_readers,
+    missing,
+    passed_inputs,
+)
 from nemesis.checkers.transactions.fencing import accepted_after_fencing
 from nemesis.checkers.transactions.produced import (
     COLUMNS,
@@ -85,7 +92,7 @@ class Transactions(EventListCheck):
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
-        return (ABORTED_READ, READ_BEYOND_LSO, TORN_TRANSACTION, FENCED_PRODUCER)
+        return (ABORTED_READ, READ_BEYOND_LSO, TORN_TRANSACTION, FENCED_PRODUCER, EXACTLY_ONCE)
 
     def reduce(self, segment: Segment) -> list[Row]:
         """Leave out the polls and sends that have nothing to do with transactions: they are many."""
@@ -105,10 +112,22 @@ class Transactions(EventListCheck):
             _result(READ_BEYOND_LSO, read, undecided(READ_BEYOND_LSO.name, known)),
             _result(TORN_TRANSACTION, records_passed(known), torn(TORN_TRANSACTION.name, known)),
         )
+        fencing = accepted_after_fencing(FENCED_PRODUCER.name, known)
+        fenced = _result(FENCED_PRODUCER, len(known.requests), fencing)
+        derived = _derived(known)
         if any(map(losses.may_lose, rows)):
             of_records = tuple(losses.allowed(result) for result in of_records)  # type: ignore[assignment]
-        fencing = accepted_after_fencing(FENCED_PRODUCER.name, known)
-        return [*of_records, _result(FENCED_PRODUCER, len(known.requests), fencing)]
+            derived = losses.allowed(derived)
+        return [*of_records, fenced, derived]
+
+
+def _derived(known: Produced) -> Result:
+    """Judge what was derived from the input of groups."""
+    given = given_to_readers(known)
+    inputs = passed_inputs(known, given)
+    name = EXACTLY_ONCE.name
+    findings = [*duplicates(name, known, given), *missing(name, known, given, inputs)]
+    return _result(EXACTLY_ONCE, len(inputs), findings)
 
 
 def _result(
@@ -189,4 +208,18 @@ FENCED_PRODUCER: Final = Property(
     workloads=_WORKLOADS,
     reason=explain.fenced_producer,
     breaks=breaks.FENCED_PRODUCER,
+)
+
+EXACTLY_ONCE: Final = Property(
+    name="exactly-once",
+    promise="What is derived from an input record and committed with its position is committed exactly once.",
+    unit="input records that a committed position has passed",
+    unknown="No group committed a position behind an input record, or whether the output has a record is not known.",
+    source="KIP-98, KIP-129, KIP-447; GroupMetadata.completePendingTxnOffsetCommit.",
+    check=Transactions,
+    decided_from=_SOURCES,
+    recorded_since=10,
+    workloads=_WORKLOADS,
+    reason=explain.exactly_once,
+    breaks=breaks.EXACTLY_ONCE,
 )

@@ -16,7 +16,8 @@ coordinator has traced. A marker or a first batch that is cut from the log count
 fault is in force nothing is due. Where a fault moved a wall clock, by which coordinators measure time-outs, an open
 transaction is ``unknown``.
 
-Limit: the last leader's own trace counts; a run that ends without quiet decides little.
+Limit: the last leader's own trace counts; a run that ends without quiet decides little. The last second of a run
+does not count, since how late the harness ran is measured up to there only.
 Source: KIP-98, KIP-664; TransactionCoordinator.abortTimedOutTransactions.
 """
 
@@ -154,7 +155,8 @@ def _judge(tp: str, transaction: Open, run: Sequence[Row]) -> Iterator[Finding]:
     """Say of an open transaction whether its end is overdue."""
     ends = [row for row, event in run if event.phase == _END]
     windows = unexplained.without_faults(run, _END)
-    start, end = windows[-1] if windows else (0, 0)
+    start, stop = windows[-1] if windows else (0, 0)
+    end = unexplained.measured_until(run, stop)
     since = max(start, transaction.since)
     lasted_ms = max(end - since, 0) // _MS
     bound_ms = _bound_ms(transaction, run)

@@ -14,13 +14,14 @@ SEND, POLL, INIT = "send", "poll", "init-producer-id"
 COMMIT, ABORT = "commit-transaction", "abort-transaction"
 ADD_PARTITIONS, SEND_OFFSET = "add-partitions", "send-offset"
 VERSION = "transaction-version"
+STABLE_OFFSET = "fetch-stable-offset"
 ACCEPTED_BY_BROKERS: Final = (ADD_PARTITIONS, SEND, SEND_OFFSET, COMMIT, ABORT)
 """What a producer needs its epoch for."""
-FUNCTIONS: Final = frozenset({*ACCEPTED_BY_BROKERS, INIT, POLL, VERSION})
+FUNCTIONS: Final = frozenset({*ACCEPTED_BY_BROKERS, INIT, POLL, VERSION, STABLE_OFFSET})
 COLUMNS: Final = (
     *("f", "op", "topic", "topic_id", "partition", "node", "offset", "value", "key", "error"),
     *("offsets", "values", "last_offset", "isolation", "transactional_id", "transaction"),
-    *("producer_id", "producer_epoch", "count"),
+    *("producer_id", "producer_epoch", "count", "derived_from", "group"),
 )
 _REPEATS_ABORTS: Final = 2
 """The ``transaction.version`` from which on an abort of what the coordinator has aborted itself is acknowledged."""
@@ -69,6 +70,8 @@ class Transaction:
 
     number: int
     sends: list[Operation] = field(default_factory=list)
+    offsets: list[Operation] = field(default_factory=list)
+    """Offsets of groups that it commits."""
     commit: Operation | None = None
     abort: Operation | None = None
 
@@ -106,6 +109,8 @@ class Produced:
     """By transactional id, those that succeeded."""
     requests: list[Operation] = field(default_factory=list)
     """Those that succeeded and need an epoch."""
+    stable_offsets: list[Operation] = field(default_factory=list)
+    """Committed offsets of groups as producers read them."""
     version: int = 0
     """The ``transaction.version`` of the cluster."""
 
@@ -136,6 +141,9 @@ def produced(rows: Iterable[Row]) -> Produced:
             case "transaction-version":
                 if operation.is_ok:
                     result.version = event.count or 0
+            case "fetch-stable-offset":
+                if operation.is_ok:
+                    result.stable_offsets.append(operation)
             case _ if event.transaction is not None:
                 _take_in(result, operation, event.transaction)
     return result
@@ -150,6 +158,8 @@ def _take_in(result: Produced, operation: Operation, number: int) -> None:
         transaction.sends.append(operation)
         if event.value is not None:
             result.sends[event.value] = operation
+    elif event.f == SEND_OFFSET:
+        transaction.offsets.append(operation)
     elif event.f == COMMIT:
         transaction.commit = operation
     elif event.f == ABORT:

@@ -75,16 +75,16 @@ def torn(name: str, known: Produced) -> Iterator[Finding]:
         for poll, _, _, transaction in of_transactions(known)
         if transaction.may_be_committed
     }
-    polls = _by_partition(known)
+    polls = polls_by_partition(known)
     for transaction in known.transactions.values():
         commit = transaction.commit
         if commit is None or not (commit.is_ok or transaction.number in shown):
             continue
         proof = commit if commit.is_ok else shown[transaction.number]
         for send in transaction.sends:
-            if not _stays(send):
+            if not stays(send):
                 continue
-            passing = _passed_over(send, polls.get(partition_of(send.event), []))
+            passing = passed_over(send, polls.get(partition_of(send.event), []))
             if passing is not None:
                 yield _torn(name, transaction, send, passing, proof)
 
@@ -92,19 +92,19 @@ def torn(name: str, known: Produced) -> Iterator[Finding]:
 def records_passed(known: Produced) -> int:
     """Return how many acknowledged records of transactions that were to be committed there are."""
     return sum(
-        sum(map(_stays, transaction.sends))
+        sum(map(stays, transaction.sends))
         for transaction in known.transactions.values()
         if transaction.commit is not None and transaction.commit.is_ok
     )
 
 
-def _stays(send: Operation) -> bool:
+def stays(send: Operation) -> bool:
     """Whether the offset of a record is known, and compaction does not remove it."""
     event = send.event
     return send.is_ok and event.key is None and event.offset is not None and event.offset >= 0
 
 
-def _by_partition(known: Produced) -> dict[Partition, list[Operation]]:
+def polls_by_partition(known: Produced) -> dict[Partition, list[Operation]]:
     """The polls of each partition that returned a batch, by the position from which they read."""
     polls: dict[Partition, list[Operation]] = defaultdict(list)
     for poll in known.polls:
@@ -119,7 +119,7 @@ def _position(poll: Operation) -> int:
     return poll.event.offset or 0
 
 
-def _passed_over(send: Operation, polls: list[Operation]) -> Operation | None:
+def passed_over(send: Operation, polls: list[Operation]) -> Operation | None:
     """Return a poll that read over the offset of a record without returning it."""
     offset = send.event.offset or 0
     for poll in polls[: bisect_right(polls, offset, key=_position)]:

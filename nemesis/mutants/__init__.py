@@ -10,6 +10,7 @@ process that is told to carry a mutant replaces a method when it starts (``nemes
 
 from typing import Final
 
+from nemesis.mutants.aborted_offsets_committed import MUTANT as ABORTED_OFFSETS_COMMITTED
 from nemesis.mutants.aborted_transactions_unnamed import MUTANT as ABORTED_TRANSACTIONS_UNNAMED
 from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE_BEFORE_REPLICATION
 from nemesis.mutants.age_in_other_units import MUTANT as AGE_IN_OTHER_UNITS
@@ -27,10 +28,12 @@ from nemesis.mutants.commits_unchecked import MUTANT as COMMITS_UNCHECKED
 from nemesis.mutants.compaction_above_hw import MUTANT as COMPACTION_ABOVE_HW
 from nemesis.mutants.control_plane_opens_early import MUTANT as CONTROL_PLANE_OPENS_EARLY
 from nemesis.mutants.controller_epoch_not_raised import MUTANT as CONTROLLER_EPOCH_NOT_RAISED
+from nemesis.mutants.coordinator_epoch_unchecked import MUTANT as COORDINATOR_EPOCH_UNCHECKED
 from nemesis.mutants.damaged_tail_believed import MUTANT as DAMAGED_TAIL_BELIEVED
 from nemesis.mutants.dead_leader_elected import MUTANT as DEAD_LEADER_ELECTED
 from nemesis.mutants.dead_replicas_count_as_deleted import MUTANT as DEAD_REPLICAS_COUNT_AS_DELETED
 from nemesis.mutants.dead_replicas_stay_online import MUTANT as DEAD_REPLICAS_STAY_ONLINE
+from nemesis.mutants.decided_transactions_left import MUTANT as DECIDED_TRANSACTIONS_LEFT
 from nemesis.mutants.deleted_log_reopened import MUTANT as DELETED_LOG_REOPENED
 from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
 from nemesis.mutants.diverging_fetch_counted import MUTANT as DIVERGING_FETCH_COUNTED
@@ -38,6 +41,7 @@ from nemesis.mutants.empty_epoch_kept import MUTANT as EMPTY_EPOCH_KEPT
 from nemesis.mutants.empty_group_begins_again import MUTANT as EMPTY_GROUP_BEGINS_AGAIN
 from nemesis.mutants.end_answered_early import MUTANT as END_ANSWERED_EARLY
 from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
+from nemesis.mutants.epochs_used_up_by_fencing import MUTANT as EPOCHS_USED_UP_BY_FENCING
 from nemesis.mutants.fenced_instance_commits import MUTANT as FENCED_INSTANCE_COMMITS
 from nemesis.mutants.fetcher_gives_up import MUTANT as FETCHER_GIVES_UP
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
@@ -50,6 +54,7 @@ from nemesis.mutants.followers_know_no_producers import MUTANT as FOLLOWERS_KNOW
 from nemesis.mutants.future_log_swapped_early import MUTANT as FUTURE_LOG_SWAPPED_EARLY
 from nemesis.mutants.generation_kept import MUTANT as GENERATION_KEPT
 from nemesis.mutants.groups_not_replayed import MUTANT as GROUPS_NOT_REPLAYED
+from nemesis.mutants.high_watermark_read_twice import MUTANT as HIGH_WATERMARK_READ_TWICE
 from nemesis.mutants.hw_before_truncation import MUTANT as HW_BEFORE_TRUNCATION
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
 from nemesis.mutants.hw_unbounded import MUTANT as HW_UNBOUNDED
@@ -73,6 +78,7 @@ from nemesis.mutants.leaving_replica_uncounted import MUTANT as LEAVING_REPLICA_
 from nemesis.mutants.loaded_offsets_mixed import MUTANT as LOADED_OFFSETS_MIXED
 from nemesis.mutants.log_dir_events_left import MUTANT as LOG_DIR_EVENTS_LEFT
 from nemesis.mutants.markers_disagree import MUTANT as MARKERS_DISAGREE
+from nemesis.mutants.markers_incomplete import MUTANT as MARKERS_INCOMPLETE
 from nemesis.mutants.marks_checkpointed_once import MUTANT as MARKS_CHECKPOINTED_ONCE
 from nemesis.mutants.marks_checkpointed_too_often import MUTANT as MARKS_CHECKPOINTED_TOO_OFTEN
 from nemesis.mutants.metadata_isr_change_ignored import MUTANT as METADATA_ISR_CHANGE_IGNORED
@@ -225,6 +231,12 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             LAST_STABLE_OFFSET_IGNORED,
             MARKERS_DISAGREE,
             PRODUCER_EPOCH_UNCHECKED,
+            MARKERS_INCOMPLETE,
+            COORDINATOR_EPOCH_UNCHECKED,
+            DECIDED_TRANSACTIONS_LEFT,
+            EPOCHS_USED_UP_BY_FENCING,
+            HIGH_WATERMARK_READ_TWICE,
+            ABORTED_OFFSETS_COMMITTED,
         )
     ),
 )

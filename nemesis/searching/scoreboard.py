@@ -31,12 +31,10 @@ BROKEN_BY_NO_BUG: Final = frozenset(
     {
         *("fault-effect", "hw-sampled", "liveness"),
         *(name for name, known in CHECKERS.items() if known.is_of_quorum),
-        *("marker-epoch-grows", "torn-markers", "hanging-transaction"),
     }
 )
 """Of the harness itself, only measured, not judged where brokers trace, or of a KRaft quorum: no planted bug of a
-simulated run can break these. An end-to-end test has a bug for ``hw-sampled``. Bugs of transactions are not planted
-yet."""
+simulated run can break these. An end-to-end test has a bug for ``hw-sampled``."""
 
 
 @dataclass(frozen=True, slots=True)
