@@ -23,6 +23,8 @@ from nemesis.faults.pause import Pause
 from nemesis.faults.selectors import TOUCHED, VOTERS_MAJORITY, VOTERS_MINORITY
 from nemesis.faults.session import ExpireSession
 from nemesis.faults.stall import StallFollower
+from nemesis.faults.stray_requests import TRANSACTION_KEYS, StrayRequests
+from nemesis.reference.model import TRANSACTION_STATE_TOPIC_NAME
 
 Steps = Callable[[Random, DrawRange], list[tuple[float, Fault]]]
 
@@ -263,6 +265,26 @@ def eligible_replicas(rng: Random, durations: DrawRange) -> list[tuple[float, Fa
     ]
 
 
+def late_transaction_requests(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """EndTxn, AddPartitionsToTxn or WriteTxnMarkers of a transaction coordinator are stopped on their way. Its session
+    ends, and they arrive when another broker coordinates, or it does so again in a later epoch.
+
+    The coordinators lead the partitions of the transaction log, of which the first two are struck.
+    """
+    return [
+        (
+            0.0,
+            StrayRequests(
+                requests=rng.choice(list(TRANSACTION_KEYS)),
+                fate="overtaken",
+                selector=f'leader("{TRANSACTION_STATE_TOPIC_NAME}",{rng.randrange(2)})',
+                duration_s=max(5.0, durations.draw(rng)),
+            ),
+        ),
+        (round(rng.uniform(1.0, 2.0), 2), ExpireSession(selector=TOUCHED)),
+    ]
+
+
 CLASSIC: Final = (
     "stale-control-requests",
     "zombie-by-partition",
@@ -357,6 +379,11 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         "a follower dies, then a leader: who may lead is known from the eligible leader replicas only",
         frozenset({"kill"}),
         eligible_replicas,
+    ),
+    "late-transaction-requests": Recipe(
+        "requests of one kind of transactions stop, their coordinator loses its session, then they arrive",
+        frozenset({"stray-requests", "expire-session"}),
+        late_transaction_requests,
     ),
 }
 """Every recipe by the name that scenarios use; one whose kinds are not all enabled is not drawn."""

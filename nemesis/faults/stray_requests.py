@@ -12,8 +12,9 @@ and sends again or goes on; what it sent before may still be in the network. So 
 Copies are realistic for senders that repeat a request until they are answered: a controller its control requests, a
 leader its AlterPartition, a follower its Fetch. A producer repeats a batch only under its producer id, and a plan
 cannot know whether the producers of a run have one: a copied Produce request is refused. An ``overtaken`` one is
-what any producer with a time-out can cause. So it is with the requests of transactions, which only plans name: a late
-EndTxn or a late marker may end the next transaction (KAFKA-17754), which is a fault of the protocol before Kafka 4.
+what any producer with a time-out can cause. So it is with the requests of transactions, which only plans and the
+recipe ``late-transaction-requests`` name: a late EndTxn or a late marker may end the next transaction (KAFKA-17754),
+which is a fault of the protocol before Kafka 4.
 
 Control and AlterPartition requests are sent only when leaders change, so sessions of other brokers end meanwhile
 (``churn``): three, and further ones, also of controllers, while no request has gone astray. A broker that leads and is
@@ -80,7 +81,7 @@ TRANSACTION_KEYS: Final[Mapping[RequestKind, int]] = MappingProxyType(
         "write-txn-markers": WRITE_TXN_MARKERS_API_KEY,
     }
 )
-"""The requests of transactions, which only plans name, and their API keys."""
+"""The requests of transactions, which only plans and a recipe name, and their API keys."""
 ELECTIONS: Final = 3
 ELECTION_INTERVAL_S: Final = 1.2
 EFFECT_TIMEOUT_S: Final = 6.0

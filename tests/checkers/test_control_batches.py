@@ -94,8 +94,12 @@ class History:
         about: dict[str, Any] = {"producer_id": producer, "outcome": outcome, "first": first}
         for node, role in ((LEADER, "leader"), (FOLLOWER, "follower")):
             self.add(marker(0, node, offset, role=role, **about))
-        done = {"producer_id": producer, "outcome": outcome, "producer_epoch": 0}
-        key = {"topic": TP["topic"], "partition": TP["partition"], "coordinator_epoch": 0}
+        done: dict[str, Any] = {"producer_id": producer, "outcome": outcome, "producer_epoch": 0}
+        key: dict[str, Any] = {
+            "topic": TP["topic"],
+            "partition": TP["partition"],
+            "coordinator_epoch": 0,
+        }
         kind = "transaction-completed"
         self.add(Event(time=0, process="broker-1", node=1, kind=kind, seq=0, **done, **key))
 

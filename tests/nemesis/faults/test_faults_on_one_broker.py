@@ -13,6 +13,7 @@ from nemesis.faults.kill import Kill
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.recipes import RECIPES
 from nemesis.faults.stall import StallFollower
+from nemesis.faults.stray_requests import TRANSACTION_KEYS, StrayRequests
 from nemesis.history.events import Kind
 from nemesis.testing import assert_valid, simulate_plan
 from tests.nemesis.faults.simulated_cluster import in_cluster
@@ -114,3 +115,23 @@ def test_brokers_that_have_been_the_controller_are_elected_again() -> None:
     ]
     assert len(elected) == 4
     assert elected[3] in elected[:2]
+
+
+def test_requests_of_transactions_stop_and_their_coordinator_loses_its_session() -> None:
+    run = simulate_plan(
+        planned("late-transaction-requests"),
+        "transactions",
+        options={"producers": 1, "consumers": 1},
+    )
+    assert_valid(run)
+    applied = [event for event in run.simulated.events if event.kind == Kind.FAULT_APPLIED]
+    assert [event.fault for event in applied] == ["stray-requests", "expire-session"]
+    assert applied[0].targets == applied[1].targets
+
+
+def test_the_recipe_of_transactions_draws_each_kind_of_request() -> None:
+    steps = RECIPES["late-transaction-requests"].steps
+    drawn = [steps(Random(seed), DURATIONS)[0][1] for seed in range(40)]
+    assert {fault.requests for fault in drawn if isinstance(fault, StrayRequests)} == set(
+        TRANSACTION_KEYS
+    )
