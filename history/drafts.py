@@ -14,8 +14,6 @@ from pathlib import Path
 from socket import gethostname
 from typing import Final
 
-import psutil
-
 from nemesis.history.errors import MissingHistoryError
 from nemesis.history.run_directory import RunDirectory
 
@@ -28,12 +26,17 @@ def draft_directory(run: RunDirectory) -> Path:
     return run.path / f"{_PREFIX}{os.getpid()}"
 
 
+def _is_running(owner: str) -> bool:
+    import psutil  # takes longer than a small check, which has no drafts of other processes
+
+    return owner.isdigit() and bool(psutil.pid_exists(int(owner)))
+
+
 def remove_drafts(run: RunDirectory) -> None:
     """Remove the directories of processes that were killed while they ingested; keep those of running processes."""
     for draft in run.path.glob(f"{_PREFIX}*"):
         owner = draft.name.removeprefix(_PREFIX)
-        is_own = owner == str(os.getpid())
-        if is_own or not (owner.isdigit() and psutil.pid_exists(int(owner))):
+        if owner == str(os.getpid()) or not _is_running(owner):
             shutil.rmtree(draft, ignore_errors=True)
 
 

@@ -20,8 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-import psutil
-
 from nemesis.history import class_archive, interruptible, spark_cluster
 from nemesis.history.errors import HistoryError, SparkError
 from nemesis.history.freed_memory import keep_freed_memory
@@ -29,6 +27,7 @@ from nemesis.history.java_locale import java_locale
 from nemesis.history.spark_cluster import is_local
 
 if TYPE_CHECKING:
+    import psutil
     from pyspark import SparkContext
 
 Item = TypeVar("Item")
@@ -85,6 +84,8 @@ def kill() -> None:
 
     For a process that was interrupted and ends: Spark cannot be used afterwards.
     """
+    import psutil  # checks without Spark do not need it
+
     for _ in range(KILL_ATTEMPTS):  # a process may be forked while its parent is killed
         children = psutil.Process().children(recursive=True)
         if not (processes := [child for child in children if _is_sparks(child)]):
@@ -96,6 +97,8 @@ def kill() -> None:
 
 
 def _is_sparks(process: psutil.Process) -> bool:
+    import psutil
+
     try:
         return process.status() != psutil.STATUS_ZOMBIE and JVM_MARKER in process.environ()
     except psutil.Error:

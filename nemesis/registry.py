@@ -9,7 +9,7 @@ This module imports nothing of ours, so every package may use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Generic, Protocol, TypeVar
 
@@ -40,16 +40,37 @@ N = TypeVar("N", bound=Named)
 class Registry(Mapping[str, T], Generic[T]):
     """The objects of one axis by name. ``kind`` is the singular noun that messages use: ``fault``, ``checker``."""
 
-    def __init__(self, kind: str, entries: Iterable[tuple[str, T]] = ()) -> None:
-        """Register ``entries``, pairs of name and object, in their order. Raises ``DuplicateNameError``."""
+    def __init__(
+        self,
+        kind: str,
+        entries: Iterable[tuple[str, T]] = (),
+        load: Callable[[], Iterable[tuple[str, T]]] | None = None,
+    ) -> None:
+        """Register ``entries``, pairs of name and object, in their order. Raises ``DuplicateNameError``.
+
+        ``load`` returns entries that are registered at the first use of the registry.
+        """
         self.kind = kind
-        self._entries: dict[str, T] = {}
+        self._known: dict[str, T] = {}
+        self._load = load
         for name, entry in entries:
-            self.register(name, entry)
+            self._add(name, entry)
+
+    @property
+    def _entries(self) -> dict[str, T]:
+        if self._load is not None:
+            load, self._load = self._load, None
+            for name, entry in load():
+                self._add(name, entry)
+        return self._known
 
     def register(self, name: str, entry: T) -> None:
         """Add an object as the last one. Raises ``DuplicateNameError`` when another object has the name already."""
-        known = self._entries.setdefault(name, entry)
+        assert self._entries is self._known
+        self._add(name, entry)
+
+    def _add(self, name: str, entry: T) -> None:
+        known = self._known.setdefault(name, entry)
         if known is not entry:
             raise DuplicateNameError(
                 f"{self.kind} {name!r}: expected one object of this name, got two, {_described(known)} and "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,3 +38,18 @@ def test_to_judge_a_run_no_cluster_is_imported() -> None:
     imported = ran.stdout.split()
     assert "nemesis.checkers" in imported
     assert [name for name in CLUSTERS if name in imported] == []
+
+
+def test_to_judge_an_external_history_our_own_properties_are_not_imported(tmp_path: Path) -> None:
+    write = "{:type :%s, :process 0, :f :write, :value 3}\n"
+    (tmp_path / "history.edn").write_text(write % "invoke" + write % "ok", encoding="utf-8")
+    program = (
+        "import sys; from nemesis.cli.app import call; call(['check', 'history.edn', '--workload', 'register']); "
+        "print(*sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    imported = ran.stdout.rsplit("\n", 2)[-2].split()
+    assert "nemesis.checkers.linearizable" in imported
+    assert [name for name in ("nemesis.checkers.registered", "psutil") if name in imported] == []
