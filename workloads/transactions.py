@@ -63,7 +63,7 @@ class TransactionsOptions(
     transaction_partitions: Annotated[int, Meta(ge=1, le=100)] = 3
     """The most partitions to which a transactor writes in one transaction."""
     transaction_records: Annotated[int, Meta(ge=1, le=100)] = 3
-    """The most records that it writes to one of them."""
+    """The most records that a transactor writes to one partition in one transaction."""
     renews_in_doubt: bool = True
     """After an unanswered request, producers take a new epoch; ``false``: they repeat it as Kafka's producers."""
 

@@ -49,7 +49,7 @@ run then decides which of them happen, when, and to which nodes. This scenario p
 {EXAMPLE}```
 
 1. Begin with a copy of a scenario: `nemesis scenario partition-controller > short-pauses.yaml` prints it with all its
-   defaults. Change `name`, and delete the keys that you leave as they are. Every key except `name` has a default.
+   defaults. Change `name` and what you want to change. You may delete a key if its value is the default below.
 2. Run it: `nemesis run short-pauses.yaml`. An unknown key or a value out of range is refused before the run.
 3. Read the list of faults that the seed has drawn: `plan.yaml` in the run's directory. `--plan FILE` runs exactly these
    faults again.
@@ -70,7 +70,7 @@ Begin the file with the line `# yaml-language-server: $schema=docs/scenario.sche
 | `heal` | the last faults are undone | until the time limit, or longer if a fault cannot be undone in time |
 | `quiet` | clients work without faults | `quiet_s` |
 | `final-reads` | each partition is read to its end | at most `final_reads_s` |
-| `convergence` | all replicas get in sync again | until `convergence_s` after the last fault, or longer |
+| `convergence` | all replicas get in sync again | until `convergence_s` after the last fault; at least 2 s |
 | `checking` | the history is judged | a few seconds |
 
 `time_limit_s` covers warm-up, faults and heal. Undoing a fault may take long, for example if a broker must first copy
@@ -80,16 +80,20 @@ its logs. Then the run takes longer than the time limit.
 
 Kafka notices after a time-out that a broker does not answer: when the broker's session with ZooKeeper, or with KRaft's
 controller, has expired. If a session lasts two seconds, Kafka cannot notice a pause of one second. Before a run,
-nemesis lists each fault that is shorter than this time-out as *not detectable*. `run.json` and the report list them,
+nemesis lists each such fault as *not detectable*. `run.json` and the report list them,
 too. If Kafka could notice no fault of the plan, the run is `unknown`, unless the scenario states `expect: unnoticed`.
 
-That is not the same as a fault *without effect*. nemesis measures whether a pause really stopped the process, whether
-the cluster notices the pause or not. A single fault without effect makes a run `unknown`.
+Kafka also notices a network partition or a pause when a follower leaves the ISR, after `replica.lag.time.max.ms`. For
+these faults the shorter of the two times counts.
+
+That is not the same as a fault *without effect*. For example, nemesis measures whether a pause really stopped the
+process, even if the cluster does not notice the pause. A single fault without effect makes a run `unknown`.
 
 With Kafka's own defaults a session lasts 18 s, and a follower leaves the ISR after 30 s. Most faults of a run are
 shorter. So nemesis sets the following broker properties for each target and runtime, unless a scenario sets them. With
-KRaft, `broker.session.timeout.ms` gets the value of `zookeeper.session.timeout.ms`. The last property has Kafka's
-default. The table states it because an unclean election may lose records:
+KRaft, `broker.session.timeout.ms` gets the value of `zookeeper.session.timeout.ms`, and `broker.heartbeat.interval.ms`
+a quarter of it, unless the scenario sets them. The last property has Kafka's default. The table states it because an
+unclean election may lose records:
 
 """
 
@@ -102,11 +106,11 @@ An objective is the longest outage that you accept. Each objective is a property
 | longest outage of this kind | the objective is | the run is |
 |---|---|---|
 | not longer than the objective | `valid` | what the other properties decide |
-| longer | `invalid`, with a finding for each such outage | `invalid` (exit code 1) |
+| longer | `invalid`, with a finding for each | `invalid` (exit code 1) |
 | [not measured](limits.md#what-cannot-be-decided) | `unknown` | `unknown` (exit code 2), if nothing is `invalid` |
 
-An objective limits outages while faults are active, so a fault does not excuse a longer outage. Without objectives the
-report only states how long outages lasted.
+An objective also limits outages while faults are active, so a fault does not excuse a longer outage. Without
+objectives the report only states how long outages lasted.
 """
 
 FOOT: Final = """

@@ -103,7 +103,7 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     recipes: tuple[str, ...] = CLASSIC
     """Recipes that may be drawn: faults that overlap on purpose; `docs/faults.md` describes them."""
     after: tuple[str, ...] = ()
-    """Events in traces, such as `isr-join`: `docs/faults.md` lists them. Half of the single faults wait for one."""
+    """Half of the faults outside of recipes wait for one of these events of a reference broker, such as `isr-join`."""
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     """The shortest and the longest duration of a fault, in seconds."""
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
@@ -111,7 +111,7 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
     """`{kill: 3}` draws `kill` three times as often as a kind or recipe without a weight."""
     groups: tuple[str, ...] = ()
-    """Consumer groups. Half of the faults of random brokers strike their coordinators, of random clients leaders."""
+    """Consumer groups. A fault of a random broker or client strikes a coordinator or group leader half of the time."""
 
 
 class Objectives(_Strict, frozen=True, kw_only=True):
@@ -164,7 +164,7 @@ class Scenario(_Strict, frozen=True, kw_only=True):
     zookeeper: ZooKeeperSettings = ZooKeeperSettings()
     """Settings of the ZooKeeper servers."""
     broker: dict[str, str | int | bool | list[str]] = {}
-    """Broker properties under Kafka's names, in addition to those of the table above."""
+    """Broker properties under Kafka's names. They replace those of the table above."""
     workload: WorkloadSettings = WorkloadSettings()
     """What the clients do."""
     faults: FaultSettings = FaultSettings()
