@@ -51,7 +51,7 @@ _STOPPED: Final = MappingProxyType(
         "NO_RECORDS": "the leader returned no more records",
         "END_UNKNOWN": "the leader did not answer where its log ends",
         "LEADER_UNKNOWN": "the brokers named no leader",
-        "CLIENT_TIMED_OUT": "the time for final reads was over",
+        "CLIENT_TIMED_OUT": "the time for final reads had ended",
     }
 )
 """Why a final read ended before the end, by its error; see ``workloads.final_reads``."""
