@@ -46,7 +46,8 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
     unnamed = "" if answers else f". No LeaderAndIsr that changes {name} is recorded after that"
     before, epoch = _role_before(view, state, broker), state.event.leader_epoch
     due = (
-        f"a state with a higher leader epoch, because broker {broker} already had another role in this one"
+        f"a write with a leader epoch above {epoch}. Broker {broker} already had another role in leader epoch {epoch}, "
+        "and a broker ignores a LeaderAndIsr whose leader epoch is not higher"
         if _had_another_leader(before, state, broker)
         else f"broker {broker} becomes {role} of {name} in leader epoch {epoch}{unnamed}"
     )

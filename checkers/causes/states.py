@@ -57,7 +57,7 @@ def _why(view: View, state: StateChange) -> str:
         return ""
     strategy, before = elected[0][1].strategy or "", view.state_before(state)
     stayed = before is not None and before.event.leader_epoch == state.event.leader_epoch
-    kept = ", but kept the leader epoch" if stayed and strategy in _RAISE_EPOCH else ""
+    kept = ", but did not raise the leader epoch" if stayed and strategy in _RAISE_EPOCH else ""
     return _WHY.get(strategy, "") + kept
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from nemesis.checkers import select
@@ -331,6 +332,35 @@ def test_a_leader_that_does_not_lead() -> None:
         (
             "Expected next: broker 1 becomes the leader of t-0 in leader epoch 1. No LeaderAndIsr that changes t-0 "
             "is recorded after that."
+        ),
+    ]
+
+
+def test_an_election_that_did_not_raise_the_leader_epoch() -> None:
+    before = [state(5, 9, 2, 1, [2, 1]), msgspec.structs.replace(follows(6, 1, 5), leader=2)]
+    events = [event for event in STUCK if event is not LEADS]
+    handled = [
+        request(12, "sent", 3, 1, "LeaderAndIsr"),
+        request(13, "handled", 1, 3, "LeaderAndIsr", error="NONE"),
+    ]
+    updated = broker(4, 1, "metadata-updated", controller_epoch=1, peer=3, count=1)
+    assert chain(unconverged(*events, updated, *before, *handled)) == [
+        (
+            "94 ms before the failure, broker 1 became a follower of broker 2 for t-0 in leader epoch 1, with a log "
+            "that ended at 5."
+        ),
+        (
+            "90 ms before the failure, controller 1 wrote leader 1, leader epoch 1 and ISR [1] of t-0, because the "
+            "leader before it was not alive, but did not raise the leader epoch (zxid 0xa): the last write of its "
+            "state."
+        ),
+        (
+            "87 ms before the failure, broker 1 accepted the next LeaderAndIsr (the request to lead or follow) from "
+            "controller 3, but did not become the leader of t-0."
+        ),
+        (
+            "Expected next: a write with a leader epoch above 1. Broker 1 already had another role in leader epoch 1, "
+            "and a broker ignores a LeaderAndIsr whose leader epoch is not higher."
         ),
     ]
 

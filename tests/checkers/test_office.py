@@ -66,6 +66,13 @@ def test_metadata_of_an_epoch_that_the_log_does_not_show_are_not_judged() -> Non
     assert findings("metadata-never-back", state(5, 10, 1, 4, [1]), knows(1, 2, 6, 9)) == 0
 
 
+def test_two_leaders_of_one_epoch_are_the_controllers_mistake_not_the_brokers() -> None:
+    written = [state(5, 10, 1, 4, [1, 2]), state(6, 10, 2, 4, [1, 2])]
+    assert findings("leader-epoch-grows", *written) == 1
+    assert findings("metadata-never-back", *written, knows(1, 1, 4, 7), knows(2, 2, 4, 8)) == 0
+    assert findings("metadata-never-back", *written, knows(1, 3, 4, 7)) == 1
+
+
 def test_an_answer_between_request_and_election_of_the_preferred_replica() -> None:
     request = asked(2, "elect-leaders", partition=0)
     chosen = elected(2, 5, 1, [1, 2], strategy="preferred")
