@@ -83,7 +83,7 @@ class FaultEffect(EventListCheck):
             if (reason := _lost(event)) is not None:
                 return [self._unknown((row, event), f"failed by itself: {reason}")]
         if applied[1].effect != MEASURED:
-            findings.append(self._unknown(applied, "was applied without a measured effect"))
+            findings.append(self._unknown(applied, "was injected, but nemesis measured no effect"))
         if healed is not None and healed[1].effect != VERIFIED:
             findings.append(
                 self._unknown(healed, "was undone, but nobody could see that it was gone")

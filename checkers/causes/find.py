@@ -16,18 +16,20 @@ from nemesis.history.events import Event, Kind
 def of_convergence(case: Case, rows: Sequence[Row]) -> Cause:
     """Return the cause of a convergence check that did not come true."""
     failed = case.first_of(Kind.CONVERGENCE)
-    return _cause(case, rows, failed, failed)
+    return _cause(case, rows, failed, failed, "this check failed")
 
 
 def of_late_recovery(case: Case, rows: Sequence[Row]) -> Cause:
     """Return the cause of a partition that takes no records, as of the last send that failed."""
-    return _cause(case, rows, case.events[-1], None)
+    return _cause(case, rows, case.events[-1], None, "this failure")
 
 
-def _cause(case: Case, rows: Sequence[Row], about: Event | None, check: Event | None) -> Cause:
+def _cause(
+    case: Case, rows: Sequence[Row], about: Event | None, check: Event | None, end: str
+) -> Cause:
     if about is None or all(event.time < 0 for _, event in rows):
         return cause([Link(NOT_TRACED)])
-    view = View(rows, max(event.time for event in case.events))
+    view = View(rows, max(event.time for event in case.events), end)
     return cause(_by_time(view, _chain(view, about, None if check is None else check.check)))
 
 

@@ -14,14 +14,14 @@ from nemesis.history.events import Kind
 
 _WHY: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "offline": ", because the leader before it was not alive",
-        "offline-allow-unclean": ", because the leader before it was not alive",
+        "offline": ", because the leader until then was not alive",
+        "offline-allow-unclean": ", because the leader until then was not alive",
         "unclean": ", by an unclean election",
         "reassign": ", for a reassignment",
         "preferred": ", to elect the preferred leader",
         "controlled-shutdown": ", because a broker shut down",
         "remove-from-isr": ", to remove a broker from the ISR",
-        "no-op": ", without electing another leader",
+        "no-op": ", to give the leader a new leader epoch",
     }
 )
 """Why a controller wrote a state, by the strategy of the election."""
@@ -44,9 +44,10 @@ def epoch_begun(view: View, state: StateChange) -> Link:
 def _write(view: View, state: StateChange, role: str) -> Link:
     event = state.event
     leader = "no leader" if event.leader in (None, NO_LEADER) else f"leader {event.leader}"
+    about = f"({zxid(event.zxid)}): {role}{_stayed(view, state)}"
     text = (
         f"{view.ago(event)}, {_writer(view, state)} wrote {leader}, leader epoch {event.leader_epoch} and ISR "
-        f"{event.isr or []} of {tp(event.topic, event.partition)}{_why(view, state)} ({zxid(event.zxid)}): {role}"
+        f"{event.isr or []} of {tp(event.topic, event.partition)}{_why(view, state)} {about}"
     )
     return Link(text, (state.row, event))
 
@@ -55,10 +56,17 @@ def _why(view: View, state: StateChange) -> str:
     elected = view.events(Kind.LEADER_ELECTED, zxid=state.event.zxid)
     if not elected:
         return ""
-    strategy, before = elected[0][1].strategy or "", view.state_before(state)
-    stayed = before is not None and before.event.leader_epoch == state.event.leader_epoch
-    kept = ", but did not raise the leader epoch" if stayed and strategy in _RAISE_EPOCH else ""
-    return _WHY.get(strategy, "") + kept
+    return _WHY.get(elected[0][1].strategy or "", "")
+
+
+def _stayed(view: View, state: StateChange) -> str:
+    """Return a sentence about an election that did not raise the leader epoch; empty for any other write."""
+    elected = view.events(Kind.LEADER_ELECTED, zxid=state.event.zxid)
+    before = view.state_before(state)
+    if not elected or elected[0][1].strategy not in _RAISE_EPOCH or before is None:
+        return ""
+    is_same = before.event.leader_epoch == state.event.leader_epoch
+    return ". It did not raise the leader epoch, as each election must" if is_same else ""
 
 
 def _writer(view: View, state: StateChange) -> str:

@@ -32,10 +32,11 @@ class Registration:
 
 
 class View:
-    """The events up to ``until_ns``, and the questions that causes ask of them."""
+    """The events up to ``until_ns``, and the questions that causes ask of them. ``end`` says what came then."""
 
-    def __init__(self, rows: Iterable[Row], until_ns: int) -> None:
+    def __init__(self, rows: Iterable[Row], until_ns: int, end: str) -> None:
         every = list(rows)
+        self._end = end
         self.until_ns = until_ns
         self.timed: list[Row] = sorted(
             (item for item in every if 0 <= item[1].time <= until_ns),
@@ -59,7 +60,7 @@ class View:
 
     def ago(self, event: Event) -> str:
         """Return how long before the end of the view an event was."""
-        return f"{duration(max(0, self.until_ns - self.time_of(event)))} before the failure"
+        return f"{duration(max(0, self.until_ns - self.time_of(event)))} before {self._end}"
 
     # -- events
 

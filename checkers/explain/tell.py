@@ -27,7 +27,7 @@ from nemesis.checkers.explain.words import (
     zxid,
 )
 from nemesis.checkers.framework.event_list import succeeded
-from nemesis.history.events import Event, Kind
+from nemesis.history.events import INITIAL_TOPICS, Event, Kind
 from nemesis.history.quorum_events import PROCESS as QUORUM
 from nemesis.history.vocabulary.controller import Transition
 
@@ -591,7 +591,9 @@ def _convergence(event: Event) -> str:
     check = f"the check {event.check!r}"
     if event.topic is not None or event.node is not None:
         check += f" of {_of(event) if event.topic is not None else f'broker {event.node}'}"
-    when = f" after {event.duration_ms:,} ms" if event.duration_ms is not None else ""
+    when = "" if event.duration_ms is None else f" after {event.duration_ms:,} ms"
+    if when and event.check != INITIAL_TOPICS:
+        when = f" {event.duration_ms:,} ms after the faults were undone"
     if succeeded(event):
         return f"{check} succeeded{when}"
     error = event.error or ""

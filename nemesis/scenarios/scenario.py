@@ -76,7 +76,8 @@ class Phases(_Strict, frozen=True, kw_only=True):
     final_reads_s: PositiveSeconds = 10.0
     """The most seconds for reading every partition to its end. If they are not enough, the run is `unknown`."""
     convergence_s: PositiveSeconds = 20.0
-    """After the last fault, the cluster has this many seconds to recover. Else `convergence` is `invalid`."""
+    """So many seconds after the last fault was undone, the cluster must have recovered. Else `convergence` is
+    `invalid`."""
 
 
 class ZooKeeperSettings(_Strict, frozen=True, kw_only=True):
@@ -103,7 +104,8 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     recipes: tuple[str, ...] = CLASSIC
     """Recipes that may be drawn: faults that overlap on purpose; `docs/faults.md` describes them."""
     after: tuple[str, ...] = ()
-    """Half of the faults outside of recipes wait for one of these events of a reference broker, such as `isr-join`."""
+    """Events that reference brokers trace, such as `isr-join` (all: docs/history.md). Half of the faults outside of
+    recipes begin after one of them, and are skipped if it does not come."""
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     """The shortest and the longest duration of a fault, in seconds."""
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
@@ -111,7 +113,8 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
     """`{kill: 3}` draws `kill` three times as often as a kind or recipe without a weight."""
     groups: tuple[str, ...] = ()
-    """Consumer groups. A fault of a random broker or client strikes a coordinator or group leader half of the time."""
+    """Names of consumer groups, such as `group-0`. Half of the faults of a random broker strike a coordinator of
+    them, and half of those of a random client a group leader."""
 
 
 class Objectives(_Strict, frozen=True, kw_only=True):

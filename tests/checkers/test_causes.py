@@ -32,10 +32,10 @@ ASSIGNED = znode(
 WRITTEN = elected(10, 10, 1, [1])
 LEADS = become_leader(11, 1, 1, 5)
 LAST_WRITE = (
-    "90 ms before the failure, controller 1 wrote leader 1, leader epoch 1 and ISR [1] of t-0, because the leader "
-    "before it was not alive (zxid 0xa): the last write of its state."
+    "90 ms before this check failed, controller 1 wrote leader 1, leader epoch 1 and ISR [1] of t-0, because the "
+    "leader until then was not alive (zxid 0xa): the last write of its state."
 )
-REGISTERED = "80 ms before the failure, broker 2 registered with broker epoch 20."
+REGISTERED = "80 ms before this check failed, broker 2 registered with broker epoch 20."
 
 
 def registration(zxid: int, node: int, session: int = 7) -> Event:
@@ -135,8 +135,8 @@ def test_a_request_that_was_never_answered() -> None:
     finding = unconverged(*BACK, *sent)
     assert chain(finding)[2:] == [
         (
-            "60 ms before the failure, controller 3 sent broker 2 the last of 2 LeaderAndIsr requests; broker 2 did "
-            "not handle any of them."
+            "60 ms before this check failed, controller 3 sent broker 2 the last of 2 LeaderAndIsr requests; broker 2 "
+            "did not handle any of them."
         ),
         "Expected next: the answer of broker 2 to LeaderAndIsr.",
     ]
@@ -149,9 +149,9 @@ def test_a_request_that_was_refused() -> None:
         31, "handled", 2, 3, "LeaderAndIsr", broker_epoch=4, error="STALE_BROKER_EPOCH"
     )
     assert chain(unconverged(*BACK, sent, refused))[2:] == [
-        "70 ms before the failure, controller 3 sent broker 2 a LeaderAndIsr.",
-        "69 ms before the failure, broker 2 answered STALE_BROKER_EPOCH, and did not accept it.",
-        "The request named broker epoch 4 of broker 2, which registered with 20 80 ms before the failure.",
+        "70 ms before this check failed, controller 3 sent broker 2 a LeaderAndIsr.",
+        "69 ms before this check failed, broker 2 answered STALE_BROKER_EPOCH, and did not accept it.",
+        "The request named broker epoch 4 of broker 2, which registered with 20 80 ms before this check failed.",
         "Expected next: a LeaderAndIsr that broker 2 accepts.",
     ]
 
@@ -162,8 +162,8 @@ def test_a_request_that_was_accepted_without_effect() -> None:
     updated = broker(32, 2, "metadata-updated", controller_epoch=1, peer=3, count=1)
     assert chain(unconverged(*BACK, sent, handled, updated))[2:] == [
         (
-            "69 ms before the failure, broker 2 accepted the next LeaderAndIsr (the request to lead or follow) from "
-            "controller 3, but did not become a follower of t-0."
+            "69 ms before this check failed, broker 2 accepted the next LeaderAndIsr (the request to lead or follow) "
+            "from controller 3, but did not become a follower of t-0."
         ),
         "Broker 2 applied its first UpdateMetadata only after that, so it did not know the leader's address.",
         (
@@ -181,7 +181,7 @@ def test_a_request_that_was_answered_with_an_error_for_the_partition() -> None:
     updated = broker(29, 2, "metadata-updated", controller_epoch=1, peer=3, count=1)
     assert chain(unconverged(*BACK, sent, updated, handled, failed))[3:] == [
         (
-            "68 ms before the failure, broker 2 answered KAFKA_STORAGE_ERROR to LeaderAndIsr for t-0: leader 1, "
+            "68 ms before this check failed, broker 2 answered KAFKA_STORAGE_ERROR to LeaderAndIsr for t-0: leader 1, "
             "leader epoch 1."
         ),
         "Expected next: broker 2 becomes a follower of t-0 in leader epoch 1.",
@@ -190,7 +190,7 @@ def test_a_request_that_was_answered_with_an_error_for_the_partition() -> None:
 
 def test_a_proposal_that_was_never_answered() -> None:
     assert chain(unconverged(*FOLLOWS, proposes(30)))[1:] == [
-        "70 ms before the failure, leader 1 proposed an ISR with broker 2.",
+        "70 ms before this check failed, leader 1 proposed an ISR with broker 2.",
         "Expected next: an answer to the proposal of leader 1.",
     ]
 
@@ -199,8 +199,8 @@ def test_a_proposal_that_was_refused_and_not_made_again() -> None:
     refused = answers(31, "INELIGIBLE_REPLICA", isr_epochs=[3, 4])
     finding = unconverged(*FOLLOWS, proposes(30), refused)
     assert chain(finding)[2:] == [
-        "69 ms before the failure, controller 3 answered INELIGIBLE_REPLICA.",
-        "The request named broker epoch 4 of broker 2, which registered with 20 80 ms before the failure.",
+        "69 ms before this check failed, controller 3 answered INELIGIBLE_REPLICA.",
+        "The request named broker epoch 4 of broker 2, which registered with 20 80 ms before this check failed.",
         "Expected next: leader 1 proposes an ISR with broker 2 again.",
     ]
     assert kinds(finding) == ["znode", "isr-change-proposed", "alter-partition-handled", "znode"]
@@ -209,8 +209,8 @@ def test_a_proposal_that_was_refused_and_not_made_again() -> None:
 def test_a_proposal_that_is_refused_again_and_again() -> None:
     refused = [proposes(30), answers(31, "X"), proposes(40), answers(41, "X")]
     assert chain(unconverged(*FOLLOWS, *refused))[1:] == [
-        "70 ms before the failure, leader 1 proposed an ISR with broker 2, the first of 2 times.",
-        "59 ms before the failure, controller 3 answered X, the last of 2 answers.",
+        "70 ms before this check failed, leader 1 proposed an ISR with broker 2, the first of 2 times.",
+        "59 ms before this check failed, controller 3 answered X, the last of 2 answers.",
         "Expected next: a proposal of leader 1 that the controller does not refuse.",
     ]
 
@@ -219,7 +219,7 @@ def test_a_proposal_that_the_leader_writes_itself() -> None:
     path = "/brokers/topics/t/partitions/0/state"
     outcome = broker(31, 1, "znode-outcome", path=path, controller_epoch=1, error="BADVERSION")
     assert chain(unconverged(*FOLLOWS, proposes(30), outcome))[2:] == [
-        "69 ms before the failure, ZooKeeper answered BADVERSION.",
+        "69 ms before this check failed, ZooKeeper answered BADVERSION.",
         "Expected next: leader 1 proposes an ISR with broker 2 again.",
     ]
 
@@ -229,11 +229,11 @@ def test_a_fetch_that_never_resumed() -> None:
     finding = unconverged(*FOLLOWS, ahead)
     assert chain(finding)[1:] == [
         (
-            "75 ms before the failure, broker 2 became a follower of broker 1 for t-0 in leader epoch 1, with a log "
-            "that ended at 5."
+            "75 ms before this check failed, broker 2 became a follower of broker 1 for t-0 in leader epoch 1, with a "
+            "log that ended at 5."
         ),
-        "75 ms before the failure, its log ended at 5, and has not grown since.",
-        "50 ms before the failure, the log of leader 1 reached 9.",
+        "75 ms before this check failed, its log ended at 5, and has not grown since.",
+        "50 ms before this check failed, the log of leader 1 reached 9.",
         (
             "Expected next: broker 2 fetches offset 5 of t-0 from broker 1 and appends it; fetches that are answered "
             "without an error are not recorded."
@@ -251,8 +251,8 @@ def test_a_fetch_that_the_leader_refuses() -> None:
     ]
     finding = unconverged(*FOLLOWS, ahead, *answers)
     assert chain(finding)[-2] == (
-        "30 ms before the failure, broker 2 received NOT_LEADER_OR_FOLLOWER from broker 1 for its fetches of t-0 in "
-        "leader epoch 1, the last change of that answer."
+        "30 ms before this check failed, broker 2 received NOT_LEADER_OR_FOLLOWER from broker 1 for its fetches of t-0 "
+        "in leader epoch 1, the last change of that answer."
     )
     assert kinds(finding)[-1] == "fetch-answered"
 
@@ -260,7 +260,7 @@ def test_a_fetch_that_the_leader_refuses() -> None:
 def test_a_follower_that_truncates_without_end() -> None:
     cuts = [broker(30 + n, 2, "truncate", offset=5, log_end_offset=5, **TP) for n in range(3)]
     ahead = append(50, 1, 1, 5, role="leader")
-    assert "It was truncated to 5 3 times since, the last 68 ms before the failure." in chain(
+    assert "It was truncated to 5 3 times since, the last 68 ms before this check failed." in chain(
         unconverged(*FOLLOWS, *cuts, ahead)
     )
 
@@ -290,12 +290,14 @@ def test_a_broker_that_does_not_register() -> None:
     ]
     expected = [
         (
-            "60 ms before the failure, the registration of broker 2 (broker epoch 20) was deleted with its session, "
-            "which was expired (zxid 0x15)."
+            "60 ms before this check failed, the registration of broker 2 (broker epoch 20) was deleted with its "
+            "session, which was expired (zxid 0x15)."
         ),
         "Expected next: broker 2 creates its znode /brokers/ids/2.",
     ]
-    own = "80 ms before the failure, broker 2 reported its registration, with broker epoch 20."
+    own = (
+        "80 ms before this check failed, broker 2 reported its registration, with broker epoch 20."
+    )
     assert chain(unconverged(*BACK, *ended)) == [LAST_WRITE, own, *expected]
     about = {"topic": None, "topic_id": None, "partition": None, "node": 2}
     assert chain(unconverged(*BACK, *ended, check_name="brokers", **about)) == [own, *expected]
@@ -306,8 +308,8 @@ def test_the_registration_of_an_earlier_session() -> None:
     ended = znode(21, 7, "/brokers/ids/2", zk_op="delete", node=2)
     later = broker(40, 1, "znode-outcome", path="/x", controller_epoch=1, error="NONE", zxid=22)
     assert (
-        "80 ms before the failure, broker 2 reported its registration, with broker epoch 20, whose znode an earlier "
-        "session had created."
+        "80 ms before this check failed, broker 2 reported its registration, with broker epoch 20, whose znode an "
+        "earlier session had created."
     ) in chain(unconverged(*events, ended, later))
 
 
@@ -321,13 +323,13 @@ def test_a_leader_that_does_not_lead() -> None:
     updated = broker(4, 1, "metadata-updated", controller_epoch=1, peer=3, count=1)
     assert chain(unconverged(*events, updated, before, *handled)) == [
         (
-            "95 ms before the failure, broker 1 became a follower of broker 1 for t-0 in leader epoch 1, with a log "
-            "that ended at 5."
+            "95 ms before this check failed, broker 1 became a follower of broker 1 for t-0 in leader epoch 1, with a "
+            "log that ended at 5."
         ),
         LAST_WRITE,
         (
-            "87 ms before the failure, broker 1 accepted the next LeaderAndIsr (the request to lead or follow) from "
-            "controller 3, but did not become the leader of t-0."
+            "87 ms before this check failed, broker 1 accepted the next LeaderAndIsr (the request to lead or follow) "
+            "from controller 3, but did not become the leader of t-0."
         ),
         (
             "Expected next: broker 1 becomes the leader of t-0 in leader epoch 1. No LeaderAndIsr that changes t-0 "
@@ -346,17 +348,17 @@ def test_an_election_that_did_not_raise_the_leader_epoch() -> None:
     updated = broker(4, 1, "metadata-updated", controller_epoch=1, peer=3, count=1)
     assert chain(unconverged(*events, updated, *before, *handled)) == [
         (
-            "94 ms before the failure, broker 1 became a follower of broker 2 for t-0 in leader epoch 1, with a log "
-            "that ended at 5."
+            "94 ms before this check failed, broker 1 became a follower of broker 2 for t-0 in leader epoch 1, with a "
+            "log that ended at 5."
         ),
         (
-            "90 ms before the failure, controller 1 wrote leader 1, leader epoch 1 and ISR [1] of t-0, because the "
-            "leader before it was not alive, but did not raise the leader epoch (zxid 0xa): the last write of its "
-            "state."
+            "90 ms before this check failed, controller 1 wrote leader 1, leader epoch 1 and ISR [1] of t-0, because "
+            "the leader until then was not alive (zxid 0xa): the last write of its state. It did not raise the leader "
+            "epoch, as each election must."
         ),
         (
-            "87 ms before the failure, broker 1 accepted the next LeaderAndIsr (the request to lead or follow) from "
-            "controller 3, but did not become the leader of t-0."
+            "87 ms before this check failed, broker 1 accepted the next LeaderAndIsr (the request to lead or follow) "
+            "from controller 3, but did not become the leader of t-0."
         ),
         (
             "Expected next: a write with a leader epoch above 1. Broker 1 already had another role in leader epoch 1, "
@@ -378,14 +380,14 @@ def test_an_election_that_did_not_raise_the_leader_epoch() -> None:
         (
             [2],
             [
-                "80 ms before the failure, broker 2, which is in the ISR, registered.",
+                "80 ms before this check failed, broker 2, which is in the ISR, registered.",
                 (
-                    "70 ms before the failure, controller 1 wrote no leader, leader epoch 2 and ISR [2] of t-0, "
-                    "because the leader before it was not alive (zxid 0x1e): the last write of its state."
+                    "70 ms before this check failed, controller 1 wrote no leader, leader epoch 2 and ISR [2] of t-0, "
+                    "because the leader until then was not alive (zxid 0x1e): the last write of its state."
                 ),
                 (
-                    "20 ms before the failure, controller 3 finished handling a change of brokers, with brokers 1 "
-                    "and 2 alive."
+                    "20 ms before this check failed, controller 3 finished handling a change of brokers, with brokers "
+                    "1 and 2 alive."
                 ),
                 "Expected next: the controller elects a leader of t-0 from broker 2.",
             ],
@@ -423,9 +425,9 @@ def test_metadata_that_were_accepted_and_are_still_old() -> None:
     known = broker(32, 2, "partition-metadata", **about, **TP)
     assert chain(unconverged(*BACK, sent, handled, known, check_name="metadata", node=2)) == [
         REGISTERED,
-        "69 ms before the failure, broker 2 accepted the first UpdateMetadata after that, from controller 3.",
+        "69 ms before this check failed, broker 2 accepted the first UpdateMetadata after that, from controller 3.",
         (
-            "68 ms before the failure, broker 2 stored the metadata of t-0: leader 1, leader epoch 0, partition "
+            "68 ms before this check failed, broker 2 stored the metadata of t-0: leader 1, leader epoch 0, partition "
             "epoch 2; it has not changed it since."
         ),
         (
@@ -444,7 +446,7 @@ def test_a_client_that_is_refused_because_a_broker_that_came_back_has_old_metada
     assert chain(unconverged(*BACK, sent, handled, known, **refused))[:3] == [
         LAST_WRITE,
         REGISTERED,
-        "69 ms before the failure, broker 2 accepted the first UpdateMetadata after that, from controller 3.",
+        "69 ms before this check failed, broker 2 accepted the first UpdateMetadata after that, from controller 3.",
     ]
 
 

@@ -121,7 +121,7 @@ class TestFaultEffect:
             finding(
                 "fault-effect",
                 "pause on broker-2",
-                "pause on broker-2 was applied without a measured effect.",
+                "pause on broker-2 was injected, but nemesis measured no effect.",
                 applied,
                 verdict=Verdict.UNKNOWN,
             ),
