@@ -70,7 +70,7 @@ Begin the file with the line `# yaml-language-server: $schema=docs/scenario.sche
 | `heal` | the last faults are undone | until the time limit, or longer if a fault cannot be undone in time |
 | `quiet` | clients work without faults | `quiet_s` |
 | `final-reads` | each partition is read to its end | at most `final_reads_s` |
-| `convergence` | all replicas get in sync again | at most `convergence_s` after the last fault was undone; at least 2 s |
+| `convergence` | all replicas are in sync | at most `convergence_s` after the last fault was undone; at least 2 s |
 | `checking` | the history is judged | a few seconds |
 
 `time_limit_s` covers warm-up, faults and heal. Undoing a fault may take long, for example if a broker must first copy
