@@ -13,11 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from nemesis.checkers.framework.segment import Numbers, Segment
+from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.history.events import Kind
 from nemesis.reports.sampling import Floats, bounds
 from nemesis.reports.series import NS
 
+FINAL_QUESTIONS: Final = "final-times-"
+"""Begins the names of the processes that ask all replicas when the load has ended: a peak of operations, and no load."""
 OUTCOMES: Final = (Kind.OK.value, Kind.FAIL.value, Kind.INFO.value)
 
 
@@ -42,8 +44,9 @@ class Operations:
 
 
 def operations(rows: Segment, origin_ns: int) -> Mapping[str, Operations]:
-    """Return the operations of each function, the most frequent first."""
+    """Return the operations of each function, the most frequent first; without the questions at the very end."""
     own = rows.where(rows.is_kind(Kind.INVOKE, *OUTCOMES) & (rows.numbers("op") >= 0))
+    own = own.where(_is_load(own)) if len(own) else own
     if not len(own):
         return {}
     process, _ = own.codes("process")
@@ -73,6 +76,12 @@ def operations(rows: Segment, origin_ns: int) -> Mapping[str, Operations]:
                 open=invoked - int(of_function.sum()),
             )
     return dict(sorted(by_function.items(), key=lambda item: -len(item[1])))
+
+
+def _is_load(own: Segment) -> Mask:
+    process, names = own.codes("process")
+    questions = [code for code, name in enumerate(names) if name.startswith(FINAL_QUESTIONS)]
+    return ~np.isin(process, questions)
 
 
 def rates(

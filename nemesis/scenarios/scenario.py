@@ -76,8 +76,7 @@ class Phases(_Strict, frozen=True, kw_only=True):
     final_reads_s: PositiveSeconds = 10.0
     """The most seconds for reading every partition to its end. If they are not enough, the run is `unknown`."""
     convergence_s: PositiveSeconds = 20.0
-    """So many seconds after the last fault was undone, the cluster must have recovered. Else `convergence` is
-    `invalid`."""
+    """The cluster must recover within these seconds from the end of the last fault. Else `convergence` is `invalid`."""
 
 
 class ZooKeeperSettings(_Strict, frozen=True, kw_only=True):
@@ -104,8 +103,8 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     recipes: tuple[str, ...] = CLASSIC
     """Recipes that may be drawn: faults that overlap on purpose; `docs/faults.md` describes them."""
     after: tuple[str, ...] = ()
-    """Events that reference brokers trace, such as `isr-join` (all: docs/history.md). Half of the faults outside of
-    recipes begin after one of them, and are skipped if it does not come."""
+    """Events of reference brokers, such as `isr-join`. Half of the single faults wait for one; without it they are
+    skipped."""
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     """The shortest and the longest duration of a fault, in seconds."""
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
@@ -113,8 +112,7 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
     """`{kill: 3}` draws `kill` three times as often as a kind or recipe without a weight."""
     groups: tuple[str, ...] = ()
-    """Names of consumer groups, such as `group-0`. Half of the faults of a random broker strike a coordinator of
-    them, and half of those of a random client a group leader."""
+    """Consumer groups, such as `group-0`. Half of the faults of random brokers strike their coordinators."""
 
 
 class Objectives(_Strict, frozen=True, kw_only=True):

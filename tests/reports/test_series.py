@@ -196,6 +196,15 @@ def test_operations_are_paired_by_process_and_number() -> None:
     assert calls["poll"].counts() == {"ok": 0, "fail": 1, "info": 0, "open": 0}
 
 
+def test_questions_when_the_load_has_ended_are_not_drawn() -> None:
+    asked = [
+        event(time, process, kind, op=1, f="offset-by-time")
+        for process in ("query-0", "final-times-1.0")
+        for time, kind in ((1, "invoke"), (2, "ok"))
+    ]
+    assert len(clients.operations(rows(asked), 100 * NS)["offset-by-time"]) == 1
+
+
 def test_rates_count_every_operation_once() -> None:
     completed, outcome = np.array([0.1, 0.9, 1.5, 3.0]), np.array([0, 0, 1, 2])
     middle, per_s = clients.rates(completed, outcome, 3.0, 0.5)
