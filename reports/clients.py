@@ -19,7 +19,7 @@ from nemesis.reports.sampling import Floats, bounds
 from nemesis.reports.series import NS
 
 FINAL_QUESTIONS: Final = "final-times-"
-"""Begins the names of the processes that ask all replicas when the load has ended: a peak of operations, and no load."""
+"""Begins the names of the processes that ask all replicas when the load has ended: a peak, and no load."""
 OUTCOMES: Final = (Kind.OK.value, Kind.FAIL.value, Kind.INFO.value)
 
 
