@@ -54,7 +54,7 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     record_bytes: _Bytes = 100
     """Bytes of a record's value."""
     batch_records: _Count = 1
-    """The most records in a batch. In the history each is an operation; the second has the client ``producer-0.1``."""
+    """The most records in a batch. In the history each is an operation, the second of process ``producer-0.1``."""
     batch_partitions: _Count = 1
     """The most partitions in one produce request, with a batch for each. Idempotent producers send one batch."""
     large_record_every: Annotated[int, Meta(ge=0, le=1_000_000)] = 0

@@ -47,15 +47,15 @@ def role_not_taken(view: View, state: StateChange, broker: int) -> Chain:
     before, epoch = _role_before(view, state, broker), state.event.leader_epoch
     due = (
         f"a write with a leader epoch above {epoch}. Broker {broker} already had another role in leader epoch {epoch}, "
-        "and a broker ignores a LeaderAndIsr whose leader epoch is not higher"
+        "and a broker ignores a state whose leader epoch is not higher"
         if _had_another_leader(before, state, broker)
         else f"broker {broker} becomes {role} of {name} in leader epoch {epoch}{unnamed}"
     )
     return [
         *reason,
         Link(
-            f"{view.ago(first[1])}, broker {broker} accepted the next LeaderAndIsr (the request to lead or follow) "
-            f"from controller {first[1].peer}, but did not become {role} of {name}",
+            f"{view.ago(first[1])}, broker {broker} answered the next LeaderAndIsr (the request to lead or follow) "
+            f"of controller {first[1].peer} without an error, but did not become {role} of {name}",
             first,
         ),
         *answers,

@@ -21,7 +21,7 @@ _WHY: Final[Mapping[str, str]] = MappingProxyType(
         "preferred": ", to elect the preferred leader",
         "controlled-shutdown": ", because a broker shut down",
         "remove-from-isr": ", to remove a broker from the ISR",
-        "no-op": ", to give the leader a new leader epoch",
+        "no-op": ", to raise its leader epoch",
     }
 )
 """Why a controller wrote a state, by the strategy of the election."""
@@ -66,7 +66,9 @@ def _stayed(view: View, state: StateChange) -> str:
     if not elected or elected[0][1].strategy not in _RAISE_EPOCH or before is None:
         return ""
     is_same = before.event.leader_epoch == state.event.leader_epoch
-    return ". It did not raise the leader epoch, as each election must" if is_same else ""
+    if not is_same:
+        return ""
+    return f". But leader epoch {state.event.leader_epoch} stayed, which each such write must raise"
 
 
 def _writer(view: View, state: StateChange) -> str:

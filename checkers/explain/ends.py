@@ -82,8 +82,8 @@ def convergence(case: Case) -> str:
     if case.finding.sentence.startswith("Without any fault"):
         return "No fault had begun yet. A cluster whose brokers answer must create topics and elect their leaders."
     return (
-        "nemesis had undone all faults, and the scenario's time for recovery (convergence_s) had passed. A fault whose "
-        "end it could not verify is named under fault-effect, and is no excuse here."
+        "nemesis had undone all faults, and the scenario's time for recovery (convergence_s) had passed. The cluster "
+        "must recover even if nemesis could not verify the end of a fault."
     )
 
 

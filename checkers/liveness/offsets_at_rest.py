@@ -248,7 +248,8 @@ def _excuse(event: Event, rows: Sequence[Row]) -> str | None:
         }
         if active[-1] in unverified:
             return (
-                f"it is not verified that the fault {active[-1]} had ended, so this is not decided"
+                f"nemesis could not verify that the fault {active[-1]} had ended, and offsets may differ "
+                "during a fault, so this is not decided"
             )
         return f"the fault {active[-1]} was active, so this is not decided"
     return excuse(rows, since, event.time, unchanged_ms - bound)

@@ -103,8 +103,8 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     recipes: tuple[str, ...] = CLASSIC
     """Recipes that may be drawn: faults that overlap on purpose; `docs/faults.md` describes them."""
     after: tuple[str, ...] = ()
-    """Events of reference brokers, such as `isr-join`. Half of the single faults wait for one; without it they are
-    skipped."""
+    """Events, such as `isr-join`. Half of the faults outside of recipes wait for one; if it does not come,
+    they are skipped."""
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     """The shortest and the longest duration of a fault, in seconds."""
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
@@ -112,7 +112,7 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
     """`{kill: 3}` draws `kill` three times as often as a kind or recipe without a weight."""
     groups: tuple[str, ...] = ()
-    """Consumer groups, such as `group-0`. Half of the faults of random brokers strike their coordinators."""
+    """Groups, such as `group-0`. Half of the faults that draw a broker strike the coordinator of one instead."""
 
 
 class Objectives(_Strict, frozen=True, kw_only=True):

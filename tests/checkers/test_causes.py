@@ -162,8 +162,8 @@ def test_a_request_that_was_accepted_without_effect() -> None:
     updated = broker(32, 2, "metadata-updated", controller_epoch=1, peer=3, count=1)
     assert chain(unconverged(*BACK, sent, handled, updated))[2:] == [
         (
-            "69 ms before this check failed, broker 2 accepted the next LeaderAndIsr (the request to lead or follow) "
-            "from controller 3, but did not become a follower of t-0."
+            "69 ms before this check failed, broker 2 answered the next LeaderAndIsr (the request to lead or follow) "
+            "of controller 3 without an error, but did not become a follower of t-0."
         ),
         "Broker 2 applied its first UpdateMetadata only after that, so it did not know the leader's address.",
         (
@@ -328,8 +328,8 @@ def test_a_leader_that_does_not_lead() -> None:
         ),
         LAST_WRITE,
         (
-            "87 ms before this check failed, broker 1 accepted the next LeaderAndIsr (the request to lead or follow) "
-            "from controller 3, but did not become the leader of t-0."
+            "87 ms before this check failed, broker 1 answered the next LeaderAndIsr (the request to lead or follow) "
+            "of controller 3 without an error, but did not become the leader of t-0."
         ),
         (
             "Expected next: broker 1 becomes the leader of t-0 in leader epoch 1. No LeaderAndIsr that changes t-0 "
@@ -353,16 +353,16 @@ def test_an_election_that_did_not_raise_the_leader_epoch() -> None:
         ),
         (
             "90 ms before this check failed, controller 1 wrote leader 1, leader epoch 1 and ISR [1] of t-0, because "
-            "the leader until then was not alive (zxid 0xa): the last write of its state. It did not raise the leader "
-            "epoch, as each election must."
+            "the leader until then was not alive (zxid 0xa): the last write of its state. But leader epoch 1 "
+            "stayed, which each such write must raise."
         ),
         (
-            "87 ms before this check failed, broker 1 accepted the next LeaderAndIsr (the request to lead or follow) "
-            "from controller 3, but did not become the leader of t-0."
+            "87 ms before this check failed, broker 1 answered the next LeaderAndIsr (the request to lead or follow) "
+            "of controller 3 without an error, but did not become the leader of t-0."
         ),
         (
             "Expected next: a write with a leader epoch above 1. Broker 1 already had another role in leader epoch 1, "
-            "and a broker ignores a LeaderAndIsr whose leader epoch is not higher."
+            "and a broker ignores a state whose leader epoch is not higher."
         ),
     ]
 
