@@ -103,8 +103,7 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     recipes: tuple[str, ...] = CLASSIC
     """Recipes that may be drawn: faults that overlap on purpose; `docs/faults.md` describes them."""
     after: tuple[str, ...] = ()
-    """Events, such as `isr-join`. Half of the faults outside of recipes wait for one; if it does not come,
-    they are skipped."""
+    """Events, such as `isr-join`. Half of the faults outside of recipes wait for one, and are skipped without it."""
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     """The shortest and the longest duration of a fault, in seconds."""
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
