@@ -33,7 +33,7 @@ def test_the_main_job_is_valid_and_judged_alike_by_both_engines(
     info = run.read_info()
     last_line = ran.stdout.rstrip("\n").split("\n")[-1]
     assert last_line.startswith("valid; report: store/")
-    assert last_line.endswith(info.replay.removeprefix("nemesis "))
+    assert last_line.endswith(f" replay store/{info.scenario}/{run.path.name}")
     assert "--seed 7 --plan store/" in info.replay
     for file in (run.results_file, run.report_file, run.junit_file, run.path / "plan.yaml"):
         assert file.stat().st_size > 0, file
