@@ -12,6 +12,8 @@ from nemesis.reports.sampling import Floats
 
 MAX_DECADES = 6
 """An axis with more powers of ten has a tick at every second one."""
+FEWEST_STEPS = 4
+"""With steps this short, a linear axis always has a second tick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,9 @@ class Scale:
         step = rounded_step(self.high - self.low, most)
         if self.is_whole:
             step = max(1.0, step)
-        return multiples(self.low, self.high, step)
+        values = multiples(self.low, self.high, step)
+        # A single tick states no scale.
+        return values if len(values) > 1 or most >= FEWEST_STEPS else self._rounded(FEWEST_STEPS)
 
 
 def linear(values: Sequence[float], *, is_whole: bool = False, headroom: float = 0.08) -> Scale:

@@ -15,7 +15,7 @@ from nemesis.history.events import Event
 from nemesis.history.schema import ordered, table
 from nemesis.reports import clients, wording
 from nemesis.reports.charts.paths import WIDTH
-from nemesis.reports.charts.scale import rounded_step
+from nemesis.reports.charts.scale import linear, rounded_step
 from nemesis.reports.figures import controllers, operations, replicas
 from nemesis.reports.marks import Marks
 from nemesis.reports.sampling import bounds, thinned
@@ -203,6 +203,12 @@ def test_questions_when_the_load_has_ended_are_not_drawn() -> None:
         for time, kind in ((1, "invoke"), (2, "ok"))
     ]
     assert len(clients.operations(rows(asked), 100 * NS)["offset-by-time"]) == 1
+
+
+@pytest.mark.parametrize("high", [3, 45, 99, 110, 230, 449, 451, 499, 760, 990])
+@pytest.mark.parametrize("most", [2, 3, 5])
+def test_an_axis_has_a_tick_above_its_lowest_one(high: int, most: int) -> None:
+    assert len(linear([0.0, float(high)]).ticks(most)) > 1
 
 
 def test_rates_count_every_operation_once() -> None:
