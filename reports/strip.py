@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -48,7 +48,7 @@ def strip(
     lanes = [_phases(run), *_nodes(run, marks, terms)]
     panels = [_throughput(operations, run.duration_s), _outages(outcome, run)]
     label = "Operations of clients, and what was not available, over time"
-    return Strip(tuple(lane for lane in lanes if lane.bars), chart(label, panels))
+    return Strip(tuple(lane for lane in lanes if lane.rows), chart(label, panels))
 
 
 def _phases(run: RunSeries) -> Lane:
@@ -60,7 +60,7 @@ def _phases(run: RunSeries) -> Lane:
 
 
 def _nodes(run: RunSeries, marks: Marks, terms: Sequence[Term]) -> Iterable[Lane]:
-    """A lane for each broker, then for each other node that faults strike."""
+    """A lane for each broker, also for one that nothing happened to, then for each other node that faults strike."""
     by_node: dict[str, list[Bar]] = {}
     for band in marks.bands:
         for node in band.fault.targets or (CLUSTER,):
@@ -74,7 +74,8 @@ def _nodes(run: RunSeries, marks: Marks, terms: Sequence[Term]) -> Iterable[Lane
     struck = sorted(by_node.keys() - set(names), key=lambda name: (name == CLUSTER, name))
     for name in (*names, *struck):
         states = [*_terms(name, terms), *_absences(name, run)]
-        yield lane_of(name, [states, by_node.get(name, [])], run.duration_s)
+        lane = lane_of(name, [states, by_node.get(name, [])], run.duration_s)
+        yield replace(lane, rows=max(1, lane.rows))
 
 
 def _fault_bar(band: Band) -> Bar:
@@ -86,7 +87,7 @@ def _terms(name: str, terms: Sequence[Term]) -> list[Bar]:
         Bar(
             term.start_s,
             term.stop_s,
-            f"controller {term.epoch}",
+            f"controller, epoch {term.epoch}",
             f"{name} is controller of epoch {term.epoch}: {term.start_s:.3f}–{term.stop_s:.3f} s",
             "var(--accent)",
             "term",

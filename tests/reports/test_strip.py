@@ -63,7 +63,16 @@ def test_a_fault_stands_in_the_lane_of_each_broker_that_it_struck_from_its_begin
         assert [(bar.text, bar.start_s, bar.stop_s) for bar in lanes[name]] == [
             ("partition", 4.0, 9.0)
         ]
-    assert [bar.text for bar in lanes["broker-3"]] == ["controller 1"]
+    assert [bar.text for bar in lanes["broker-3"]] == ["controller, epoch 1"]
+
+
+def test_a_broker_that_nothing_happened_to_has_an_empty_lane() -> None:
+    run = run_with(Fault(1, "kill", ("broker-1",), 4.0, 5.0, 9.0))
+    shown = drawn(dataclasses.replace(run, down={2: ()}))
+    assert [(lane.name, len(lane.bars), lane.rows) for lane in shown.lanes] == [
+        ("broker-2", 0, 1),
+        ("broker-1", 1, 1),
+    ]
 
 
 def test_a_fault_of_no_node_stands_in_a_lane_of_the_cluster() -> None:
@@ -127,7 +136,7 @@ def test_stands_directly_below_the_verdict_with_all_faults(reported: Reported) -
     for name, *_ in story.FAULTS:
         assert name in glance
     for number in (1, 2, 3, 4):
-        assert f"controller {number}" in glance
+        assert f"controller, epoch {number}" in glance
 
 
 def test_the_slider_knows_the_state_of_every_broker(reported: Reported) -> None:
