@@ -7,25 +7,28 @@ its own state. Versions are those of Kafka 3.9: ListOffsets 7, Metadata 12, Offs
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import groupby
-from operator import itemgetter
-from typing import Final, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from kio.schema.errors import ErrorCode
-from kio.schema.list_offsets.v7 import request as list_offsets
 from kio.schema.metadata.v12 import request as metadata
 from kio.schema.offset_for_leader_epoch.v4 import request as epoch_ends
-from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i8, i32, i64
+from kio.schema.types import TopicName
+from kio.static.primitive import i32
 
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.cluster_metadata import PartitionMetadata
 from nemesis.workloads.kafka.errors import BrokerError
-from nemesis.workloads.kafka.offset_requests import NO_EPOCH, list_offsets_request, listed_offset
+from nemesis.workloads.kafka.offset_requests import (
+    CONSUMER,
+    DEBUGGING_CLIENT,
+    NO_EPOCH,
+    Question,
+    answers,
+    list_offsets_request,
+    listed_offset,
+    offsets_request,
+)
 
-_CONSUMER: Final = BrokerId(-1)
-_DEBUGGING_CLIENT: Final = BrokerId(-2)
-_READ_UNCOMMITTED: Final = i8(0)
 TopicPartition = tuple[str, int]
 
 
@@ -52,31 +55,11 @@ async def offsets_at(
     It is asked as by a debugging client (replica id −2), so that followers answer, too. Raises ``KafkaError`` when
     the whole request failed.
     """
-    request = list_offsets.ListOffsetsRequest(
-        replica_id=_DEBUGGING_CLIENT,
-        isolation_level=_READ_UNCOMMITTED,
-        topics=tuple(
-            list_offsets.ListOffsetsTopic(
-                name=cast("TopicName", topic),
-                partitions=tuple(
-                    list_offsets.ListOffsetsPartition(
-                        partition_index=i32(tp[1]),
-                        current_leader_epoch=i32(NO_EPOCH),
-                        timestamp=i64(times[tp]),
-                    )
-                    for tp in tps
-                ),
-            )
-            for topic, tps in groupby(sorted(times), key=itemgetter(0))
-        ),
-    )
-    response = await client.request(node, request, timeout_s)
+    questions = {tp: Question(time) for tp, time in times.items()}
+    request = offsets_request(questions, asker=DEBUGGING_CLIENT)
     return {
-        (str(topic.name), int(data.partition_index)): (
-            int(data.offset) if data.error_code is ErrorCode.none else BrokerError(data.error_code)
-        )
-        for topic in response.topics
-        for data in topic.partitions
+        tp: int(data.offset) if data.error_code is ErrorCode.none else BrokerError(data.error_code)
+        for tp, data in answers(await client.request(node, request, timeout_s))
     }
 
 
@@ -109,7 +92,7 @@ async def epoch_end(
 ) -> EpochEnd:
     """Return where this leader epoch ends in the broker's log; −1, −1: it does not know. Raises ``KafkaError``."""
     request = epoch_ends.OffsetForLeaderEpochRequest(
-        replica_id=_CONSUMER,
+        replica_id=CONSUMER,
         topics=(
             epoch_ends.OffsetForLeaderTopic(
                 topic=cast("TopicName", tp[0]),

@@ -15,21 +15,25 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v12 import request as fetch
-from kio.schema.list_offsets.v7 import request as list_offsets
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i64
 
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.kafka.offset_requests import (
+    CONSUMER,
+    DEBUGGING_CLIENT,
+    LATEST,
+    Question,
+    answers,
+    offsets_request,
+)
 from nemesis.workloads.kafka.timeouts import milliseconds
 
 MOVED: Final = "MOVED"
 """The error of a replica whose log end changed while it was asked."""
 _NOT_ANSWERED: Final = "PARTITION_NOT_ANSWERED"
-_CONSUMER: Final = BrokerId(-1)
-_DEBUGGING_CLIENT: Final = BrokerId(-2)
 _READ_UNCOMMITTED: Final = i8(0)
-_LATEST: Final = i64(-1)
 _NO_EPOCH: Final = i32(-1)
 _NO_OFFSET: Final = i64(-1)
 _MAX_BYTES: Final = i32(1024)
@@ -77,7 +81,7 @@ async def high_watermarks(
 
     Raises ``KafkaError`` when the whole request failed.
     """
-    return await _latest(client, address, leader_epochs, timeout_s, asker=_CONSUMER)
+    return await _latest(client, address, leader_epochs, timeout_s, asker=CONSUMER)
 
 
 async def log_ends(
@@ -91,7 +95,7 @@ async def log_ends(
 
     Raises ``KafkaError`` when the whole request failed.
     """
-    return await _latest(client, address, leader_epochs, timeout_s, asker=_DEBUGGING_CLIENT)
+    return await _latest(client, address, leader_epochs, timeout_s, asker=DEBUGGING_CLIENT)
 
 
 async def ask_replicas(
@@ -131,30 +135,9 @@ async def _latest(
     asker: BrokerId,
 ) -> dict[TopicPartition, int | str]:
     """Return the latest offset of each log as ListOffsets answers this asker, or the name of the error."""
-    request = list_offsets.ListOffsetsRequest(
-        replica_id=asker,
-        isolation_level=_READ_UNCOMMITTED,
-        topics=tuple(
-            list_offsets.ListOffsetsTopic(
-                name=cast("TopicName", topic),
-                partitions=tuple(
-                    list_offsets.ListOffsetsPartition(
-                        partition_index=i32(partition),
-                        current_leader_epoch=i32(leader_epoch),
-                        timestamp=_LATEST,
-                    )
-                    for partition, leader_epoch in partitions
-                ),
-            )
-            for topic, partitions in _by_topic(leader_epochs)
-        ),
-    )
-    response = await client.ask(address, request, timeout_s)
-    return {
-        (str(topic.name), int(data.partition_index)): _or_error(data, int(data.offset))
-        for topic in response.topics
-        for data in topic.partitions
-    }
+    questions = {tp: Question(LATEST, epoch) for tp, epoch in leader_epochs.items()}
+    response = await client.ask(address, offsets_request(questions, asker=asker), timeout_s)
+    return {tp: _or_error(data, int(data.offset)) for tp, data in answers(response)}
 
 
 async def _fetch(
@@ -166,7 +149,7 @@ async def _fetch(
 ) -> dict[TopicPartition, tuple[int, int] | str]:
     """Return log start offset and high watermark of each log, or the name of the error; no records are read."""
     request = fetch.FetchRequest(
-        replica_id=_CONSUMER,
+        replica_id=CONSUMER,
         max_wait=milliseconds(0),
         min_bytes=i32(0),
         max_bytes=_MAX_BYTES,
