@@ -1,7 +1,8 @@
 """The order of a history's operations, and a time for each that says the same.
 
 A history is a sequence: its order is that of ``index`` where all operations have one, else that of ``time``, where one
-that has none stays behind the line before it, else that of the lines. Where two of these disagree, that is damage.
+that has none stays behind the line before it, else that of the lines. Where two of these disagree, that is damage, unless
+they agree about which operations ended before which others began: no check asks for more.
 Every operation gets a time of its own, later than that of the operation before: sorting by time restores the
 order. So times that are equal, missing or falling move by the nanoseconds that this takes.
 """
@@ -36,7 +37,29 @@ def in_order(operations: Sequence[Operation], problems: Problems) -> list[Operat
         return placed
     if len(untimed) == len(operations):
         return list(operations)
-    return _sorted(operations, _times(operations), Damage.NOT_BY_TIME, problems)
+    times = _times(operations)
+    is_same = not untimed and _ends_before_the_same(operations, times)
+    return _sorted(
+        operations, times, Damage.TIMES_AGREE if is_same else Damage.NOT_BY_TIME, problems
+    )
+
+
+def _ends_before_the_same(operations: Sequence[Operation], times: list[int]) -> bool:
+    """Whether lines and times agree, for each invocation and each completion, about which of the two comes first."""
+    ranks = [0] * len(times)
+    for rank, position in enumerate(sorted(range(len(times)), key=times.__getitem__)):
+        ranks[position] = rank
+    begun, ended = -1, -1
+    for operation, rank in zip(operations, ranks, strict=True):
+        if not operation.is_of_client:
+            continue
+        if operation.is_invoke:
+            begun = max(begun, rank)
+        else:
+            ended = max(ended, rank)
+        if rank < (ended if operation.is_invoke else begun):
+            return False
+    return True
 
 
 def _times(operations: Sequence[Operation]) -> list[int]:

@@ -45,6 +45,11 @@ class Damage(Enum):
         False,
         True,
     )
+    TIMES_AGREE = (
+        "is earlier than the line before: sorted by time, the same operations end before others begin",
+        False,
+        True,
+    )
     NO_TIME = ("has no time: it was placed by its line", False)
 
     def __init__(self, sentence: str, may_cost_operations: bool, is_note: bool = False) -> None:

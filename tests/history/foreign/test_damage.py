@@ -75,6 +75,34 @@ def test_a_torn_tail_costs_no_operation_before_it() -> None:
     assert not read(text).problems.may_lack_operations()
 
 
+def test_times_that_fall_between_invocations_or_completions_alone_are_a_note() -> None:
+    """No invocation changes places with a completion, so the same operations end before others begin."""
+    lines = [
+        "{:type :invoke, :f :write, :value 1, :process 0, :time 20}",
+        "{:type :invoke, :f :read, :value nil, :process 1, :time 10}",
+        "{:type :ok, :f :write, :value 1, :process 0, :time 40}",
+        "{:type :ok, :f :read, :value 1, :process 1, :time 30}",
+    ]
+    assert problems("\n".join(lines)) == []
+    assert read("\n".join(lines)).problems.notes() == [
+        "each of the 2 lines 2, 4 is earlier than the line before: sorted by time, the same operations end before "
+        "others begin"
+    ]
+
+
+def test_an_invocation_earlier_than_a_completion_before_it_is_damage() -> None:
+    """By its line the read began after the write had ended; by its time before that."""
+    lines = [
+        "{:type :invoke, :f :write, :value 1, :process 0, :time 20}",
+        "{:type :ok, :f :write, :value 1, :process 0, :time 40}",
+        "{:type :invoke, :f :read, :value nil, :process 1, :time 30}",
+        "{:type :ok, :f :read, :value nil, :process 1, :time 50}",
+    ]
+    assert problems("\n".join(lines)) == [
+        "line 3 is earlier than the line before: the lines were sorted by time"
+    ]
+
+
 def test_lines_are_sorted_by_time() -> None:
     text = LINES[2] + LINES[3] + LINES[0] + LINES[1]
     assert said(text) == ALL
