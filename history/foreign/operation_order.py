@@ -1,8 +1,8 @@
 """The order of a history's operations, and a time for each that says the same.
 
 A history is a sequence: its order is that of ``index`` where all operations have one, else that of ``time``, where one
-that has none stays behind the line before it, else that of the lines. Where two of these disagree, that is damage, unless
-they agree about which operations ended before which others began: no check asks for more.
+that has none stays behind the line before it, else that of the lines. Where two of these disagree, that is damage,
+unless they agree about which operations ended before which others began: no check asks for more.
 Every operation gets a time of its own, later than that of the operation before: sorting by time restores the
 order. So times that are equal, missing or falling move by the nanoseconds that this takes.
 """

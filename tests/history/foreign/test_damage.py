@@ -13,6 +13,7 @@ from nemesis.history.foreign.importing import read_file
 from nemesis.history.foreign.names import Names
 from nemesis.history.foreign.operation_order import line_at
 from nemesis.history.foreign.pairs import MAX_OPEN
+from nemesis.history.foreign.problems import Damage
 from tests.history.foreign.reading import events, events_of, notes, problems, read
 
 WHOLE = """{:type :invoke, :f :write, :value 3, :process 0, :time 10}
@@ -85,8 +86,7 @@ def test_times_that_fall_between_invocations_or_completions_alone_are_a_note() -
     ]
     assert problems("\n".join(lines)) == []
     assert read("\n".join(lines)).problems.notes() == [
-        "each of the 2 lines 2, 4 is earlier than the line before: sorted by time, the same operations end before "
-        "others begin"
+        f"each of the 2 lines 2, 4 {Damage.TIMES_AGREE.sentence}"
     ]
 
 
