@@ -68,6 +68,8 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     """The command that repeats the run."""
     plan: list[Any] | None = None
     """The fault plan as it is written in a plan file. None: it is not told; an empty one is no fault."""
+    left_out: dict[str, list[str]] = {}
+    """By the reason, the scenario's kinds of faults and recipes that this run could not have."""
     undetectable: list[str] = []
     """Faults of the plan that are shorter than the time-out which would reveal them, a phrase each."""
     checkers: list[str] = []

@@ -92,6 +92,7 @@ def render(
         groups=_grouped(numbered),
         run=run,
         not_begun=_not_begun(info, run),
+        left_out=info.left_out,
         undetectable=info.undetectable,
         drawn=drawn,
         operations=operations,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nemesis.cli.console import note
 from nemesis.cli.options import require_range, workers
-from nemesis.running.preflight import RunOptions, prepare
+from nemesis.running.preflight import RunOptions, prepare, say_left_out
 from nemesis.scenarios import scenario
 from nemesis.scenarios.broker_properties import OPTION
 from nemesis.searching.explore.corpus import Corpus
@@ -61,6 +62,7 @@ def create_exploration(search: SearchRequest) -> Exploration:
             checkers=search.checkers,
         )
     )
+    say_left_out(spec, note)
     return Exploration(
         scenario=spec.scenario,
         first_seed=search.first_seed,

@@ -112,8 +112,8 @@ class RunRequest:
     spark_master: str | None
     broker_properties: BrokerProperties = field(default_factory=dict)
     """Those of the command line; the scenario has them already."""
-    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Why kinds of faults that the scenario lists are not part of the run, and which they are."""
+    left_out: Mapping[str, list[str]] = field(default_factory=dict)
+    """By the reason, the scenario's kinds of faults and recipes that are not part of the run."""
 
     @property
     def is_simulated(self) -> bool:
@@ -217,12 +217,12 @@ def prepare(options: RunOptions) -> RunRequest:
         spark_master=spark_master_of(options.spark_master, engine),
         broker_properties=properties,
     )
+    if options.plan is None:
+        _require_voters(chosen)
     if options.faults == ALL_FAULTS:
         request = replace(request, scenario=scenario.override(chosen, kinds=_able(request)))
-    elif options.faults is None and options.plan is None and not chosen.zookeepers:
-        request = _without_zookeepers_faults(request)
-    if options.plan is None:
-        _require_voters(request.scenario)
+    elif options.faults is None and options.plan is None:
+        request = _without_unsupported_faults(request)
     request = _with_plan(request, options.plan)
     _check_workload(chosen)
     _check_clients(request)
@@ -238,8 +238,7 @@ def make_ready(request: RunRequest, say: Callable[[str], None]) -> None:
 
     Raises ``MissingRequirement``. ``say`` is told what takes long.
     """
-    for reason, names in request.left_out.items():
-        say(f"of the scenario's faults and recipes the run leaves out {', '.join(names)}: {reason}")
+    say_left_out(request, say)
     timeouts = timeout_settings(request.scenario)
     for fault in undetectable(plans.encode(request.plan), timeouts):
         say(f"not detectable: {fault}")
@@ -249,31 +248,47 @@ def make_ready(request: RunRequest, say: Callable[[str], None]) -> None:
         real_time.make_ready(say)
 
 
-def _without_zookeepers_faults(request: RunRequest) -> RunRequest:
-    """Return the request without the scenario's faults and recipes that a cluster without ZooKeeper cannot have.
+def say_left_out(request: RunRequest, say: Callable[[str], None]) -> None:
+    """Say which of the scenario's faults and recipes the run leaves out, one sentence for each reason."""
+    for reason, names in request.left_out.items():
+        say(f"of the scenario's faults and recipes the run leaves out {', '.join(names)}: {reason}")
 
-    Scenarios name them for the other targets. A fault that the command line or a plan names is refused instead.
+
+def _without_unsupported_faults(request: RunRequest) -> RunRequest:
+    """Return the request without the scenario's faults and recipes that its cluster cannot have.
+
+    Scenarios name them for other runtimes and targets. A fault that the command line or a plan names is refused
+    instead, and so is a scenario of which no fault would be left.
     """
-    missing, left_out = request.missing(), defaultdict[str, list[str]](list)
-    kinds = request.scenario.faults.kinds
-    for name in kinds:
-        if (lacking := first_missing(FAULTS[name].needs, missing)) is not None:
-            left_out[lacking.reason].append(name)
-    faults = request.scenario.faults
-    recipes = tuple(name for name in faults.recipes if not RECIPES[name].deposes_by_session)
-    if gone := [name for name in faults.recipes if name not in recipes]:
-        left_out[NO_DEPOSITION] += gone
-    refused = {name for names in left_out.values() for name in names}
-    kept = tuple(name for name in kinds if name not in refused)
-    if not kept:
+    faults, reasons = request.scenario.faults, _obstacles(request)
+    kinds = tuple(name for name in faults.kinds if name not in reasons)
+    recipes = tuple(name for name in faults.recipes if name not in reasons)
+    if not kinds or not reasons:
         return request
-    return replace(
-        request,
-        scenario=msgspec.structs.replace(
-            request.scenario, faults=msgspec.structs.replace(faults, kinds=kept, recipes=recipes)
-        ),
-        left_out={reason: tuple(names) for reason, names in left_out.items()},
-    )
+    left_out = defaultdict[str, list[str]](list)
+    for name, reason in reasons.items():
+        left_out[reason].append(name)
+    kept = msgspec.structs.replace(faults, kinds=kinds, recipes=recipes)
+    scenario_left = msgspec.structs.replace(request.scenario, faults=kept)
+    return replace(request, scenario=scenario_left, left_out=dict(left_out))
+
+
+def _obstacles(request: RunRequest) -> dict[str, str]:
+    """Return by name why faults and recipes of the scenario cannot happen: a recipe lacks what its faults lack."""
+    missing, faults = request.missing(), request.scenario.faults
+    reasons: dict[str, str] = {}
+    for name in faults.kinds:
+        if (lacking := first_missing(FAULTS[name].needs, missing)) is not None:
+            reasons[name] = lacking.reason
+    has_zookeeper = request.scenario.zookeepers > 0
+    for name in faults.recipes:
+        if RECIPES[name].deposes_by_session and not has_zookeeper:
+            reasons[name] = NO_DEPOSITION
+        elif lost := [
+            kind for kind in faults.kinds if kind in reasons and kind in RECIPES[name].kinds
+        ]:
+            reasons[name] = reasons[lost[0]]
+    return reasons
 
 
 def _require_support(request: RunRequest, *, kinds: Sequence[str]) -> None:
@@ -312,6 +327,7 @@ def create_run_directory(request: RunRequest, command_line: Sequence[str]) -> Ru
             request.store,
             command_line,
             simulation=encode_spec(request.simulation()) if request.is_simulated else {},
+            left_out=request.left_out,
             replay=request.replay,
         )
     except OSError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -53,11 +53,12 @@ def create_run_directory(
     command_line: Sequence[str],
     *,
     simulation: dict[str, Any],
+    left_out: Mapping[str, list[str]] | None = None,
     replay: Callable[[RunDirectory], str] = replay_command,
 ) -> RunDirectory:
     """Make the directory in the store; raises OSError, and then nothing is left of it.
 
-    ``simulation`` is ``RunInfo.simulation``; ``replay`` returns the command that repeats the run.
+    ``simulation`` and ``left_out`` are those of ``RunInfo``; ``replay`` returns the command that repeats the run.
     """
     scenario = request.scenario
     info = RunInfo(
@@ -76,6 +77,7 @@ def create_run_directory(
         time_limit_s=scenario.time_limit_s,
         command_line=list(command_line),
         plan=plans.encode(request.plan),
+        left_out=dict(left_out or {}),
         undetectable=undetectable(plans.encode(request.plan), timeout_settings(scenario)),
         checkers=list(request.checkers or ()),
         versions=versions(scenario.runtime, has_zookeeper=scenario.zookeepers > 0),

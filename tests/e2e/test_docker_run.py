@@ -74,7 +74,8 @@ def test_what_containers_cannot_do_here_is_refused_before_the_start(
     broken.write_text("#!/bin/sh\necho 'no such luck' >&2\nexit 1\n")
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", f"{broken.parent}:{os.environ['PATH']}")
-    ran = nemesis(tmp_path, "run", "machine-faults", "--runtime", "docker")
+    named = ("--faults", "power-cut,disk-full,disk-failure,partition")
+    ran = nemesis(tmp_path, "run", "machine-faults", "--runtime", "docker", *named)
     assert ran.returncode == 254
     said = " ".join(ran.stderr.split())
     assert "the runtime docker cannot do power-cut, disk-full, disk-failure (" in said

@@ -9,10 +9,18 @@ from pathlib import Path
 import pytest
 
 from nemesis.faults import DEFAULT_KINDS
+from nemesis.faults.availability import kinds_of
 from nemesis.history.sources import EventSource
 from nemesis.interfaces.errors import FaultUnsupported
-from nemesis.running.preflight import RunOptions, create_run_directory, prepare
+from nemesis.running.preflight import (
+    RunOptions,
+    RunRequest,
+    create_run_directory,
+    prepare,
+    say_left_out,
+)
 from nemesis.runtimes.clock_control.library import found_library, wall_clock_library
+from nemesis.scenarios import scenario
 from nemesis.support.errors import UsageError
 
 
@@ -25,6 +33,10 @@ def options(tmp_path: Path, *, faults: str | None = None, plan: Path | None = No
         faults=faults,
         plan=plan,
     )
+
+
+def left_out_of(request: RunRequest) -> set[str]:
+    return {name for names in request.left_out.values() for name in names}
 
 
 @pytest.mark.parametrize(
@@ -123,10 +135,11 @@ def test_brokers_that_send_no_alter_partition_cannot_have_it_held(
 ) -> None:
     asked = replace(options(tmp_path), runtime=runtime, broker_properties=(BEFORE_ALTER_PARTITION,))
     with pytest.raises(FaultUnsupported, match="nobody sends AlterPartition"):
-        prepare(asked)
-    kinds = prepare(replace(asked, faults="all")).scenario.faults.kinds
-    assert "delay-alter-partition" not in kinds
-    assert "delay-control" in kinds
+        prepare(replace(asked, faults="kill,delay-alter-partition"))
+    for item in (asked, replace(asked, faults="all")):
+        kinds = prepare(item).scenario.faults.kinds
+        assert "delay-alter-partition" not in kinds
+        assert "delay-control" in kinds
 
 
 @pytest.mark.parametrize("runtime", ["local", "simulation"])
@@ -177,17 +190,46 @@ def test_a_planned_fault_that_the_runtime_cannot_do_is_refused(tmp_path: Path) -
         prepare(options(tmp_path, plan=plan))
 
 
-def test_a_scenario_for_the_simulation_is_refused_elsewhere_with_all_that_is_missing(
+NO_DELAYS = "its proxy holds bytes or lets them through at once"
+
+
+@pytest.mark.parametrize("name", scenario.names_for("reference"))
+def test_every_scenario_runs_on_the_runtime_local_without_what_that_runtime_lacks(
+    tmp_path: Path, name: str
+) -> None:
+    request = prepare(replace(options(tmp_path), scenario=name))
+    listed, kinds = scenario.load(name).faults, request.scenario.faults.kinds
+    lacking = set(listed.kinds) - set(kinds_of("local"))
+    assert {*kinds, *request.scenario.faults.recipes}.isdisjoint(left_out_of(request))
+    assert lacking == left_out_of(request) - set(listed.recipes)
+    assert {planned.fault.name for planned in request.plan} <= set(kinds_of("local"))
+
+
+def test_what_the_scenario_transactions_leaves_out_is_said_recorded_and_reported(
     tmp_path: Path,
 ) -> None:
-    machines = replace(options(tmp_path), scenario="machine-faults")
-    with pytest.raises(FaultUnsupported) as refused:
-        prepare(machines)
-    words = str(refused.value)
-    for kinds in ("slow-link", "kill-zookeeper, pause-zookeeper"):
-        assert f" {kinds}" in words
-    assert ": it can " + ", ".join(DEFAULT_KINDS) in words
-    assert prepare(replace(machines, runtime=None)).scenario.runtime == "simulation"
+    request = prepare(replace(options(tmp_path), scenario="transactions"))
+    said: list[str] = []
+    say_left_out(request, said.append)
+    assert said == [
+        "of the scenario's faults and recipes the run leaves out reset-connections: its proxy keeps connections open",
+        f"of the scenario's faults and recipes the run leaves out slow-link: {NO_DELAYS}",
+    ]
+    assert create_run_directory(request, []).read_info().left_out == request.left_out
+    simulated = prepare(replace(options(tmp_path), scenario="transactions", runtime="simulation"))
+    assert simulated.left_out == {}
+
+
+def test_a_recipe_is_left_out_with_the_kind_of_fault_that_it_needs(tmp_path: Path) -> None:
+    request = prepare(replace(options(tmp_path), scenario="late-requests"))
+    assert request.left_out == {NO_DELAYS: ["slow-link", "slow-then-dead", "registered-late"]}
+
+
+def test_a_scenario_of_which_no_fault_would_be_left_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("name: mine\nfaults: {kinds: [slow-link], recipes: []}\n")
+    with pytest.raises(FaultUnsupported, match="the runtime local cannot do slow-link"):
+        prepare(replace(options(tmp_path), scenario=str(file)))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +254,7 @@ def test_a_kraft_cluster_leaves_out_what_only_the_scenario_asks_of_zookeeper(
 ) -> None:
     request = prepare(replace(options(tmp_path), target="kafka", target_options=KRAFT))
     kinds, recipes = request.scenario.faults.kinds, request.scenario.faults.recipes
-    left_out = {name for names in request.left_out.values() for name in names}
+    left_out = left_out_of(request)
     assert {"delay-control", "slow-zookeeper", "add-broker", "zombie-by-expiry"} <= left_out
     assert {"kill-controller", "expire-session", "partition"} <= set(kinds)
     assert left_out.isdisjoint([*kinds, *recipes])
