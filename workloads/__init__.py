@@ -8,10 +8,11 @@
 * ``topics``           the same, while topics are created, grown, deleted and created again
 * ``reassignment``     the same, while replicas are moved and leaders elected, of ``internal_topics``, too
 * ``groups``           the same, while consumers share the partitions in groups; ``group_processes``
-  are their processes, ``group_members`` is one member, ``group_offsets`` commits and reads
-  offsets, ``topic_growth`` adds partitions
+  are their processes, ``group_members`` is one member, ``member_requests`` keeps it in its group,
+  ``group_offsets`` commits and reads offsets, ``topic_growth`` adds partitions
 * ``transactions``     the same, while producers write in transactions; ``transactors`` and ``transformers`` are
-  their processes, ``producer_transactions`` records what they do, ``committed_reads`` reads at the end
+  their processes, ``producer_transactions`` records what they do, ``transformer_members`` gives a transformer
+  its partitions, ``committed_reads`` reads at the end
 * ``processes``        the client processes, which faults kill and pause
 * ``operations``       records operations, and paces the processes that carry them out
 * ``kafka``            the Kafka client that workloads use: asyncio and kio, one attempt per operation

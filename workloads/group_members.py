@@ -30,7 +30,8 @@ from nemesis.workloads.kafka.consumer_coordinator import (
 )
 from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.kafka.group_offset_requests import NO_OFFSET, Committed
-from nemesis.workloads.operations import Operation, OperationLog
+from nemesis.workloads.member_requests import MemberRequests
+from nemesis.workloads.operations import OperationLog
 from nemesis.workloads.partitions import TopicPartition, partition_columns
 from nemesis.workloads.processes import held
 from nemesis.workloads.reads import Reads
@@ -81,7 +82,6 @@ class GroupMember:
         self._group = group
         self._client = client
         self._settings = settings
-        self._process = process
         self._recorder = recorder
         self._new_poll_recorder = poll_recorder
         self._poll_recorder: Recorder | None = None
@@ -95,13 +95,21 @@ class GroupMember:
         """As which member the partitions are owned."""
         self._next_heartbeat = self._next_commit = self._next_metadata = 0.0
         self._turn = 0
+        self._requests = MemberRequests(
+            client,
+            coordinator,
+            operations=settings.operations,
+            recorder=recorder,
+            timeout_s=settings.timeout_s,
+            leads=lambda generation: settings.leads(group, generation, process),
+        )
         self._offsets = GroupOffsets(
             client,
             coordinator,
             recorder=recorder,
             operations=settings.operations,
             commit_numbers=settings.commit_numbers,
-            columns=self._columns,
+            columns=self._requests.columns,
             timeout_s=settings.timeout_s,
         )
 
@@ -115,7 +123,7 @@ class GroupMember:
             await self._rebalance()
         elif self._now() >= self._next_heartbeat:
             self._next_heartbeat = self._now() + self._settings.heartbeat_interval_s
-            await self._heartbeat()
+            await self._requests.heartbeat()
         elif self._now() >= self._next_metadata:
             await self._refresh_metadata()
         elif missing := [tp for tp in self._owned if tp not in self._positions]:
@@ -135,7 +143,7 @@ class GroupMember:
         if coordinator.instance is not None or coordinator.member_id == NO_MEMBER:
             return
         if coordinator.node is not None:
-            with self._operation("leave-group") as operation:
+            with self._requests.operation("leave-group") as operation:
                 await coordinator.leave(self._settings.timeout_s)
                 operation.ok()
 
@@ -143,7 +151,7 @@ class GroupMember:
         """Take this static member out of the group, as an administrator does for a process that has ended."""
         if self.coordinator.node is None:
             return
-        columns = self._columns("leave-group") | {"member": None}
+        columns = self._requests.columns("leave-group") | {"member": None}
         with self._settings.operations.operation(self._recorder, columns) as operation:
             await self.coordinator.remove_instance(self._settings.timeout_s)
             operation.ok()
@@ -178,11 +186,8 @@ class GroupMember:
         await self._revoke({tp for tp in self._owned if tp[0] not in coordinator.topics})
         if not await self._join_while_consuming():
             return
-        assigned: list[TopicPartition] = []
-        with self._operation("sync-group") as syncing:
-            assigned = await coordinator.sync(self._settings.timeout_s)
-            syncing.ok()
-        if syncing.succeeded:
+        assigned = await self._requests.sync()
+        if assigned is not None:
             if any(self._client.metadata.leader(*tp) is None for tp in assigned):
                 await self._client.refresh_metadata()
             self._take(assigned)
@@ -191,26 +196,11 @@ class GroupMember:
     async def _join_while_consuming(self) -> bool:
         """Join; meanwhile read the partitions that are still owned. Return whether the member is in a generation."""
         async with asyncio.TaskGroup() as tasks:
-            joining = tasks.create_task(held(self._join()))
+            joining = tasks.create_task(held(self._requests.join()))
             while self._positions and not joining.done():
                 await self._poll_next()
                 await asyncio.wait([joining], timeout=self._settings.heartbeat_interval_s)
         return joining.result()
-
-    async def _join(self) -> bool:
-        coordinator = self.coordinator
-        columns = self._columns("join-group") | {"subscribed": list(coordinator.topics)}
-        with self._settings.operations.operation(self._recorder, columns) as joining:
-            led = await coordinator.join(self._settings.timeout_s)
-            if led:
-                self._settings.leads(self._group, coordinator.generation, self._process)
-            joining.ok(
-                member=coordinator.member_id,
-                generation=coordinator.generation,
-                count=led,
-                assignor=coordinator.assignor.name,
-            )
-        return joining.succeeded
 
     def _take(self, assigned: list[TopicPartition]) -> None:
         """Own what is assigned; what was owned before has been kept, and goes on where it is."""
@@ -254,11 +244,6 @@ class GroupMember:
         )
 
     # A member that owns partitions
-
-    async def _heartbeat(self) -> None:
-        with self._operation("heartbeat") as operation:
-            await self.coordinator.heartbeat(self._settings.timeout_s)
-            operation.ok()
 
     async def _refresh_metadata(self) -> None:
         self._next_metadata = self._now() + self._settings.metadata_interval_s
@@ -331,22 +316,6 @@ class GroupMember:
         acknowledged = await self._offsets.commit(positions)
         self._committed |= {tp: positions[tp] for tp in acknowledged}
         return len(acknowledged) == len(positions)
-
-    def _operation(self, f: str) -> Operation:
-        return self._settings.operations.operation(self._recorder, self._columns(f))
-
-    def _columns(self, f: str) -> dict[str, Any]:
-        coordinator = self.coordinator
-        return {
-            "f": f,
-            "group": self._group,
-            "node": coordinator.node,
-            "member": coordinator.member_id or None,
-            "generation": None
-            if coordinator.generation == NO_GENERATION
-            else coordinator.generation,
-            "instance": coordinator.instance,
-        }
 
     @staticmethod
     def _now() -> float:

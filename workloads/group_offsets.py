@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
 from nemesis.history.recorder import Recorder
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
 from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.kafka.group_offset_requests import Committed
+from nemesis.workloads.member_requests import NO_COMMIT
 from nemesis.workloads.operations import Operation, OperationLog
 from nemesis.workloads.partitions import TopicPartition, partition_columns
-
-NO_COMMIT: Final = -1
-"""The number of the commit where nothing is committed."""
 
 
 class GroupOffsets:

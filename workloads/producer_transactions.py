@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 from nemesis.history.events import IDEMPOTENT, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
+from nemesis.workloads.kafka.errors import BrokerError
 from nemesis.workloads.kafka.group_offset_requests import Committed
 from nemesis.workloads.kafka.transactional_producer import TransactionalProducer
 from nemesis.workloads.operations import Operation, OperationLog
 from nemesis.workloads.partitions import TopicPartition, partition_columns
 from nemesis.workloads.record_values import RecordShape, new_record
 
-NO_OFFSET = -1
 ALL_REPLICAS = -1
 
 
@@ -100,25 +101,26 @@ class ProducerTransactions:
             operation.ok(offset=sent.offset, node=sent.node)
         return operation.succeeded
 
-    async def send_offset(self, group: str, tp: TopicPartition, offset: int) -> bool:
-        """Commit an offset of a group in the transaction."""
-        number = next(self._numbers.commits)
+    async def send_offset(
+        self, coordinator: ConsumerCoordinator, tp: TopicPartition, offset: int
+    ) -> bool:
+        """Commit an offset in the transaction, as a member of a group; an error tells the member what it has lost."""
+        number, member = next(self._numbers.commits), coordinator.membership
         columns = partition_columns(self._client, tp) | self._columns
-        columns |= {"f": "send-offset", "group": group, "offset": offset, "value": number}
+        columns |= {"f": "send-offset", "group": member.group, "offset": offset, "value": number}
+        columns |= {
+            "member": member.member_id,
+            "generation": member.generation,
+            "instance": member.instance,
+        }
         with self._operation(columns) as operation:
-            await self.producer.commit_offsets(group, {tp: Committed(offset, -1, str(number))})
+            try:
+                await self.producer.commit_offsets(member, {tp: Committed(offset, -1, str(number))})
+            except BrokerError as error:
+                coordinator.note(error.code)
+                raise
             operation.ok()
         return operation.succeeded
-
-    async def stable_offset(self, group: str, tp: TopicPartition) -> int | None:
-        """Return the committed offset of a partition, ``NO_OFFSET`` if none is committed; None after an error."""
-        columns = partition_columns(self._client, tp) | {"f": "fetch-stable-offset", "group": group}
-        committed: Committed | None = None
-        with self._operation(columns) as operation:
-            committed = await self.producer.stable_offset(group, tp)
-            number = int(committed.text) if committed.text.isdecimal() else NO_OFFSET
-            operation.ok(offset=committed.offset, value=number)
-        return None if committed is None else committed.offset
 
     async def end(self, *, is_commit: bool) -> bool:
         """Commit or abort the transaction."""

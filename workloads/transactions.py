@@ -2,8 +2,9 @@
 
 * A transactor writes some records to some partitions in one transaction, and commits or aborts it. Several of them
   share a transactional id: each that begins fences the former one (``transactors``).
-* A transformer reads committed records of one partition of the first topic, and writes a record for each to another
-  topic, in one transaction with its position. Several processes share a transactional id, too (``transformers``).
+* A transformer reads committed records of the first topic as a member of a group, and writes a record for each to
+  another topic, in one transaction with its position. The group assigns the partitions (``transformers``). Several
+  processes share a transactional id, too, and those that share the first one are one static member.
 * Producers and consumers of ``produce-consume`` act beside them; with ``committed_consumers`` some of the consumers
   read committed records only.
 
@@ -28,15 +29,18 @@ from msgspec import Meta
 from nemesis.workloads.base import NotReadyError, WorkloadContext
 from nemesis.workloads.committed_reads import read_committed
 from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
 from nemesis.workloads.kafka.implicit_transactions import transaction_version
 from nemesis.workloads.kafka.transactional_producer import TransactionalProducer
+from nemesis.workloads.member_requests import MemberRequests
 from nemesis.workloads.partitions import TopicPartition
 from nemesis.workloads.processes import Program
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 from nemesis.workloads.producer_transactions import ProducerTransactions, TransactionNumbers
 from nemesis.workloads.transactors import Transactor, TransactorSettings
-from nemesis.workloads.transformers import Transformer, TransformerSettings
+from nemesis.workloads.transformer_members import TransformerMember
+from nemesis.workloads.transformers import GROUP, Transformer, TransformerSettings
 
 _Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
 _SOURCE = "orders-0"
@@ -52,10 +56,17 @@ class TransactionsOptions(
     """Transactional ids of the transactors."""
     transactors: Annotated[int, Meta(ge=1, le=100)] = 4
     """Processes that write transactions; those beyond the number of ids share an id with another process."""
-    transform_partitions: Annotated[int, Meta(ge=0, le=100)] = 1
-    """Transformers consume from this many partitions of the first topic, and produce to the other topics; 0: none."""
-    transformers: Annotated[int, Meta(ge=1, le=100)] = 2
-    """Processes that consume and produce in one transaction. They share the ``transform_partitions``."""
+    transform_ids: Annotated[int, Meta(ge=0, le=100)] = 2
+    """Transactional ids of the transformers; 0: no transformers."""
+    transformers: Annotated[int, Meta(ge=1, le=100)] = 3
+    """Processes that consume the first topic as a group, and produce to the other topics in the same transactions.
+    Those beyond the number of ids share an id with another process."""
+    session_timeout_ms: _Milliseconds = 3_000
+    """The session time-out of transformers; at least the brokers' ``group.min.session.timeout.ms``."""
+    rebalance_timeout_ms: _Milliseconds = 3_000
+    """In a rebalance, the coordinator waits this long for the transformers to join again."""
+    heartbeat_interval_ms: _Milliseconds = 500
+    """Milliseconds between the heartbeats of a transformer, which sends none during a transaction."""
     transaction_interval_ms: _Milliseconds = 200
     """A transactor or a transformer begins at most one transaction in this many milliseconds."""
     transaction_timeout_ms: _Milliseconds = 5_000
@@ -70,7 +81,7 @@ class TransactionsOptions(
     def __post_init__(self) -> None:
         """Refuse what contradicts itself; msgspec makes a ``ValidationError`` of the error."""
         super().__post_init__()
-        if self.transform_partitions and self.topics < 2:
+        if self.transform_ids and self.topics < 2:
             raise ValueError(f"topics: expected 2 or more with transformers, got {self.topics}")
 
 
@@ -125,9 +136,9 @@ class Transactions(ProduceConsume):
         for index in range(options.transactors):
             name = f"transactor-{index}"
             yield name, partial(self._run_transactor, name, index % options.transactional_ids)
-        for index in range(options.transformers if options.transform_partitions else 0):
+        for index in range(options.transformers if options.transform_ids else 0):
             name = f"transformer-{index}"
-            yield name, partial(self._run_transformer, name, index % options.transform_partitions)
+            yield name, partial(self._run_transformer, name, index % options.transform_ids)
 
     async def final_reads(self, timeout_s: float) -> None:
         """Let every transaction be decided, then read all partitions to their end."""
@@ -147,7 +158,7 @@ class Transactions(ProduceConsume):
 
     @property
     def _transformer_ids(self) -> list[str]:
-        return [f"transforms-{index}" for index in range(self._options.transform_partitions)]
+        return [f"transforms-{index}" for index in range(self._options.transform_ids)]
 
     def _outputs(self) -> list[TopicPartition]:
         return [tp for tp in self._partitions.known if tp[0] != _SOURCE]
@@ -172,17 +183,44 @@ class Transactions(ProduceConsume):
             rng=self._clients.rng(),
         ).run()
 
-    def _run_transformer(self, name: str, partition: int) -> Coroutine[Any, Any, None]:
-        polls = self._polls[name]
+    def _run_transformer(self, name: str, index: int) -> Coroutine[Any, Any, None]:
+        polls, transactional_id = self._polls[name], self._transformer_ids[index]
+        instance = transactional_id if index == 0 else None
         return Transformer(
             name,
-            (_SOURCE, partition),
             self._transformer_settings,
             new_client=partial(self._clients.client, name),
-            new_producer=partial(self._producer, name, self._transformer_ids[partition]),
+            new_producer=partial(self._producer, name, transactional_id),
+            new_member=partial(self._member, name, instance),
             new_recorder=lambda: self._context.recorder(f"{name}.{next(polls)}"),
             rng=self._clients.rng(),
         ).run()
+
+    def _member(self, process: str, instance: str | None, client: KafkaClient) -> TransformerMember:
+        options = self._options
+        coordinator = ConsumerCoordinator(
+            client,
+            GROUP,
+            [_SOURCE],
+            instance=instance,
+            session_timeout_ms=options.session_timeout_ms,
+            rebalance_timeout_ms=options.rebalance_timeout_ms,
+            codec=self._context.codec,
+        )
+        requests = MemberRequests(
+            client,
+            coordinator,
+            operations=self._log,
+            recorder=self._context.recorder(process),
+            timeout_s=self._clients.timeout_s,
+            leads=lambda _: None,
+        )
+        return TransformerMember(
+            coordinator,
+            requests,
+            timeout_s=self._clients.timeout_s,
+            heartbeat_interval_s=options.heartbeat_interval_ms / 1000,
+        )
 
     def _producer(
         self, process: str, transactional_id: str, client: KafkaClient

@@ -15,7 +15,8 @@ A producer of a group reads committed records of an input partition, and writes 
   record.
 
 Why this is the promise: the markers of one transaction decide the output and the position together (KIP-98). The next
-producer waits until no position is pending, so it begins where the last committed transaction ended (KIP-447).
+owner of a partition waits until no position is pending, so it begins where the last committed transaction ended. The
+former owner commits no position after that, because its generation of the group has ended (KIP-447).
 
 A position is committed if it was read as the committed one, or if its transaction is: its commit was acknowledged, or a
 reader of committed records was given one of its records. A group that is answered no position begins at offset 0.

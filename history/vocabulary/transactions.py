@@ -71,9 +71,15 @@ class EndTransaction(TransactionOperationView, frozen=True, kw_only=True):
 @invokes("send-offset")
 @answers("send-offset")
 class SendOffset(TransactionOperationView, frozen=True, kw_only=True):
-    """A producer commits an offset of a group in its transaction (AddOffsetsToTxn, TxnOffsetCommit)."""
+    """A producer commits an offset in its transaction, as a member of a group (AddOffsetsToTxn, TxnOffsetCommit)."""
 
     group: Word
+    member: Word | None = None
+    """The member id; unset in histories of older versions, whose producers were not members."""
+    generation: int | None = None
+    """The generation in which the member had its partitions."""
+    instance: Word | None = None
+    """The instance id of a static member; unset for a dynamic one."""
     topic: Word
     partition: int
     topic_id: Word | None = None

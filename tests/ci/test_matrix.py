@@ -40,6 +40,7 @@ def test_every_scenario_of_the_reference_runs_on_every_runtime_with_faults_that_
         ("log-dirs", "docker"),
         ("machine-faults", "docker"),
         ("machine-faults", "local"),
+        ("transactions", "docker"),
         ("transactions", "local"),
     }
 

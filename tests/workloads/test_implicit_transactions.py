@@ -12,6 +12,7 @@ from kio.schema.errors import ErrorCode
 from nemesis.workloads.kafka import codec
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.group_offset_requests import Committed
+from nemesis.workloads.kafka.group_requests import Membership
 from nemesis.workloads.kafka.implicit_transactions import (
     EndTxnResponse,
     ImplicitProduceRequest,
@@ -26,6 +27,7 @@ from nemesis.workloads.kafka.transaction_requests import (
 from tests.workloads.transaction_bench import REQUEST_S, Bench, on_bench
 
 PRODUCER = ProducerIdentity("writes-0", 7, 3)
+MEMBER = Membership("group", "member-a", 4, "instance-a")
 BATCHES = {("t", 0): b"batch"}
 COMMITS: Mapping[tuple[str, int], Committed] = {("t", 0): Committed(5, -1, "1")}
 
@@ -36,7 +38,7 @@ def produced(*, is_implicit: bool) -> Any:
 
 
 def committed(*, is_implicit: bool) -> Any:
-    return commit_offsets_request(PRODUCER, "group", COMMITS, is_implicit=is_implicit)
+    return commit_offsets_request(PRODUCER, MEMBER, COMMITS, is_implicit=is_implicit)
 
 
 def ended(*, is_implicit: bool) -> Any:

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from nemesis.checkers.framework.model import Verdict
 from nemesis.faults import plan as plans
 from nemesis.history.events import READ_COMMITTED, Event, Kind
 from nemesis.testing import simulate_plan
@@ -113,6 +114,54 @@ def test_each_record_is_transformed_once() -> None:
     assert len(origins) > 20
     assert len(origins) == len(set(origins))
     assert set(origins) <= committed_values("transformer")
+
+
+def test_transformers_share_the_partitions_of_a_topic_as_members_of_a_group() -> None:
+    owners = defaultdict(set)
+    for event in events("send-offset"):
+        assert event.member
+        assert (event.generation or 0) > 0
+        owners[event.partition].add(event.member)
+    assert owners.keys() == {0, 1, 2}
+    assert all(len(members) > 1 for members in owners.values()), "partitions move"
+    instances = {event.instance for event in events("send-offset")}
+    assert instances == {None, "transforms-0"}
+
+
+def test_the_offset_of_a_fenced_member_is_refused_and_its_transaction_aborted() -> None:
+    refused = {
+        event.transaction
+        for event in events("send-offset", Kind.FAIL)
+        if event.error in ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID")
+    }
+    assert refused
+    assert not refused & decided("commit-transaction")
+    assert refused & decided("abort-transaction")
+
+
+def test_exactly_once_judges_inputs_that_several_members_have_passed() -> None:
+    (judged,) = (item for item in run().outcome.results if item.property == "exactly-once")
+    assert (judged.verdict, judged.findings) == (Verdict.VALID, ())
+    assert judged.checked > 100
+
+
+def test_output_is_committed_twice_where_coordinators_do_not_check_the_member() -> None:
+    """A planted bug: the offsets of members that were fenced are accepted. The epoch of the producer is no help."""
+    said = []
+    for seed in (3, *range(10, 14)):
+        done = simulate_plan(
+            PLAN,
+            "transactions",
+            seed=seed,
+            time_limit_s=34,
+            mutant="commits-unchecked",
+            options={"producers": 1, "consumers": 1},
+        )
+        results = done.outcome.results
+        said.append([item.property for item in results if item.verdict is Verdict.INVALID])
+        if "exactly-once" in said[-1]:
+            return
+    pytest.fail(f"expected exactly-once, got {said}")
 
 
 def test_transformers_need_a_second_topic() -> None:

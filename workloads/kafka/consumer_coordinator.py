@@ -69,6 +69,7 @@ _REFUSED: Final = frozenset(
         ErrorCode.invalid_group_id,
         ErrorCode.offset_metadata_too_large,
         ErrorCode.unknown_topic_or_partition,
+        ErrorCode.unstable_offset_commit,
     }
 )
 _MOVED: Final = frozenset({ErrorCode.not_coordinator, ErrorCode.coordinator_not_available})
@@ -100,7 +101,7 @@ class ConsumerCoordinator:
         """Whether another process has taken over the instance id."""
         self.instance = instance
         self._client = client
-        self._group = group
+        self.group = group
         self.topics = tuple(topics)
         """The topics to which the member subscribes."""
         self.assignor = assignor
@@ -125,12 +126,13 @@ class ConsumerCoordinator:
         return Subscribed(self.topics, self._claimed, self._claimed_since)
 
     @property
-    def _membership(self) -> Membership:
-        return Membership(self._group, self.member_id, self.generation, self.instance)
+    def membership(self) -> Membership:
+        """As whom the member sends a request now."""
+        return Membership(self.group, self.member_id, self.generation, self.instance)
 
     async def find(self, timeout_s: float) -> None:
         """Ask some broker which one coordinates the group."""
-        response = await self._client.ask_any(requests.find_request(self._group), timeout_s)
+        response = await self._client.ask_any(requests.find_request(self.group), timeout_s)
         answer = response.coordinators[0]
         if answer.error_code is not ErrorCode.none:
             raise BrokerError(answer.error_code, definite=True)
@@ -146,7 +148,7 @@ class ConsumerCoordinator:
         """
         self.is_assigned = False
         request = requests.join_request(
-            self._membership,
+            self.membership,
             self.assignor.name,
             self._codec.encode_embedded(subscription(self._subscribed)),
             session_timeout_ms=self._session_timeout_ms,
@@ -173,7 +175,7 @@ class ConsumerCoordinator:
             await self._client.refresh_metadata()
             self._counts = self._partition_counts()
         assignments = self._assign() if self._is_assigning else {}
-        request = requests.sync_request(self._membership, self.assignor.name, assignments)
+        request = requests.sync_request(self.membership, self.assignor.name, assignments)
         allowed_s = timeout_s + self._rebalance_timeout_ms / 1000
         response = await self._answered(request, allowed_s, lambda answer: answer.error_code)
         self.is_assigned = True
@@ -201,18 +203,18 @@ class ConsumerCoordinator:
 
     async def heartbeat(self, timeout_s: float) -> None:
         """Keep the session alive; learn whether the group rebalances."""
-        request = requests.heartbeat_request(self._membership)
+        request = requests.heartbeat_request(self.membership)
         await self._answered(request, timeout_s, lambda answer: answer.error_code)
 
     async def leave(self, timeout_s: float) -> None:
         """Leave the group. Kafka's consumers do that only if they are dynamic members."""
-        request = requests.leave_request(self._membership)
+        request = requests.leave_request(self.membership)
         await self._answered(request, timeout_s, requests.leave_error)
         self._forget_membership()
 
     async def remove_instance(self, timeout_s: float) -> None:
         """Take the static member out of the group, as an administrator who knows its instance id only."""
-        request = requests.leave_request(self._membership._replace(member_id=NO_MEMBER))
+        request = requests.leave_request(self.membership._replace(member_id=NO_MEMBER))
         await self._answered(request, timeout_s, requests.leave_error)
         self._forget_membership()
 
@@ -220,15 +222,18 @@ class ConsumerCoordinator:
         self, commits: Mapping[TopicPartition, Committed], timeout_s: float
     ) -> dict[TopicPartition, KafkaError | None]:
         """Commit the offsets of partitions in one request; return the failure of each, None if it was acknowledged."""
-        response = await self._exchange(commit_request(self._membership, commits), timeout_s)
+        response = await self._exchange(commit_request(self.membership, commits), timeout_s)
         errors = commit_errors(response)
         return {tp: self._committed(errors.get(tp)) for tp in commits}
 
     async def fetch(
-        self, tps: Iterable[TopicPartition], timeout_s: float
+        self, tps: Iterable[TopicPartition], timeout_s: float, *, is_stable: bool = False
     ) -> dict[TopicPartition, Committed | KafkaError]:
-        """Return the offset that the group has committed for each of the partitions, or why it is unknown."""
-        request = fetch_request(self._group, tps)
+        """Return the offset that the group has committed for each of the partitions, or why it is unknown.
+
+        With ``is_stable`` it is UNSTABLE_OFFSET_COMMIT while a transaction has an offset pending.
+        """
+        request = fetch_request(self.group, tps, is_stable=is_stable)
         fetched = fetched_offsets(await self._answered(request, timeout_s, fetch_error))
         return {tp: self._fetched(fetched.get(tp)) for tp in tps}
 
@@ -280,6 +285,11 @@ class ConsumerCoordinator:
 
     def _failure(self, error: ErrorCode) -> BrokerError:
         """Note what an error means for the membership, and return it."""
+        self.note(error)
+        return BrokerError(error, definite=error in _REFUSED)
+
+    def note(self, error: ErrorCode) -> None:
+        """Note what the coordinator's error, also in answer to another client's request, means for the membership."""
         if error in _MOVED:
             self.node = None
         elif error in _LOST:
@@ -289,7 +299,6 @@ class ConsumerCoordinator:
             self._end_generation()
         elif error is ErrorCode.rebalance_in_progress:
             self.is_assigned = False
-        return BrokerError(error, definite=error in _REFUSED)
 
     def _forget_membership(self) -> None:
         self.member_id = NO_MEMBER

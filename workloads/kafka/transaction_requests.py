@@ -24,6 +24,7 @@ from kio.schema.types import GroupId, ProducerId, TopicName, TransactionalId
 from kio.static.primitive import i8, i16, i32, i64
 
 from nemesis.workloads.kafka.group_offset_requests import Committed
+from nemesis.workloads.kafka.group_requests import Membership
 from nemesis.workloads.kafka.implicit_transactions import (
     ImplicitEndTxnRequest,
     ImplicitTxnOffsetCommitRequest,
@@ -96,12 +97,12 @@ def add_offsets_request(
 
 def commit_offsets_request(
     producer: ProducerIdentity,
-    group: str,
+    member: Membership,
     commits: Mapping[TopicPartition, Committed],
     *,
     is_implicit: bool,
 ) -> txn_offset_commit.TxnOffsetCommitRequest:
-    """Commit offsets of a group of which the producer is not a member; they count once the transaction commits.
+    """Commit offsets as a member of a group (KIP-447); they count once the transaction commits.
 
     ``is_implicit``: the coordinator adds the group to the transaction.
     """
@@ -110,7 +111,10 @@ def commit_offsets_request(
     )
     return kind(
         transactional_id=TransactionalId(producer.transactional_id),
-        group_id=GroupId(group),
+        group_id=GroupId(member.group),
+        generation_id=cast("i32", member.generation),
+        member_id=member.member_id,
+        group_instance_id=member.instance,
         producer_id=ProducerId(producer.producer_id),
         producer_epoch=cast("i16", producer.epoch),
         topics=tuple(

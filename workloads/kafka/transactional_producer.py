@@ -31,13 +31,11 @@ from nemesis.workloads.kafka import group_requests
 from nemesis.workloads.kafka import transaction_requests as requests
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.compression import CodecName
-from nemesis.workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
+from nemesis.workloads.kafka.errors import BrokerError, KafkaError
 from nemesis.workloads.kafka.group_offset_requests import (
     Committed,
-    fetch_error,
-    fetch_request,
-    fetched_offsets,
 )
+from nemesis.workloads.kafka.group_requests import Membership
 from nemesis.workloads.kafka.idempotent_producer import SEQUENCES, Records
 from nemesis.workloads.kafka.implicit_transactions import IMPLICIT, ImplicitProduceRequest
 from nemesis.workloads.kafka.produces import Sent
@@ -244,33 +242,21 @@ class TransactionalProducer:
         self._sequences[topic, partition] = (producer.base_sequence + len(records)) % SEQUENCES
         return sent
 
-    async def commit_offsets(self, group: str, commits: Mapping[TopicPartition, Committed]) -> None:
-        """Add the group to the transaction and commit offsets in it. Raises ``KafkaError``."""
+    async def commit_offsets(
+        self, member: Membership, commits: Mapping[TopicPartition, Committed]
+    ) -> None:
+        """Add the member's group to the transaction and commit offsets in it. Raises ``KafkaError``."""
         self.is_open = True
         if not self.is_implicit:
-            request = requests.add_offsets_request(self.identity, group)
+            request = requests.add_offsets_request(self.identity, member.group)
             await self._answered(self._coordinator, request, requests.own_error)
         await self._answered(
-            self._group_coordinator(group),
+            self._group_coordinator(member.group),
             requests.commit_offsets_request(
-                self.identity, group, commits, is_implicit=self.is_implicit
+                self.identity, member, commits, is_implicit=self.is_implicit
             ),
             requests.committed_error,
         )
-
-    async def stable_offset(self, group: str, tp: TopicPartition) -> Committed:
-        """Return the committed offset of a partition, once no transaction has one pending. Raises ``KafkaError``."""
-
-        def error_of(response: Any) -> ErrorCode:
-            outcome = fetched_offsets(response).get(tp)
-            return outcome if isinstance(outcome, ErrorCode) else fetch_error(response)
-
-        request = fetch_request(group, [tp], is_stable=True)
-        response = await self._answered(self._group_coordinator(group), request, error_of)
-        fetched = fetched_offsets(response).get(tp)
-        if not isinstance(fetched, Committed):
-            raise ConnectionFailed("PARTITION_NOT_ANSWERED", definite=False)
-        return fetched
 
     def _group_coordinator(self, group: str) -> _Coordinator:
         if group not in self._group_coordinators:
