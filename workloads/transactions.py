@@ -59,14 +59,13 @@ class TransactionsOptions(
     transform_ids: Annotated[int, Meta(ge=0, le=100)] = 2
     """Transactional ids of the transformers; 0: no transformers."""
     transformers: Annotated[int, Meta(ge=1, le=100)] = 3
-    """Processes that consume the first topic as a group, and produce to the other topics in the same transactions.
-    Those beyond the number of ids share an id with another process."""
+    """Processes that consume the first topic as a group and produce to the others. They share the `transform_ids`."""
     session_timeout_ms: _Milliseconds = 3_000
     """The session time-out of transformers; at least the brokers' ``group.min.session.timeout.ms``."""
     rebalance_timeout_ms: _Milliseconds = 3_000
-    """In a rebalance, the coordinator waits this long for the transformers to join again."""
+    """In a rebalance, the coordinator waits this long for transformers to join again."""
     heartbeat_interval_ms: _Milliseconds = 500
-    """Milliseconds between the heartbeats of a transformer, which sends none during a transaction."""
+    """Milliseconds between heartbeats of a transformer. It sends none during a transaction."""
     transaction_interval_ms: _Milliseconds = 200
     """A transactor or a transformer begins at most one transaction in this many milliseconds."""
     transaction_timeout_ms: _Milliseconds = 5_000

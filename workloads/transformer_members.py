@@ -2,7 +2,7 @@
 
 A transformer assigns nothing by hand. It joins the group as a consumer does, and commits its offsets in transactions
 with its member id, its generation and its instance id (KIP-447). A coordinator refuses them from a member that has
-lost its membership, whatever the epoch of its producer is.
+lost its membership, also if the epoch of its producer is valid.
 
 A committed offset counts only if the same coordinator then answers a heartbeat. A coordinator that was paused answers
 OffsetFetch from its memory until it learns that another broker has taken over. It does not know the memberships that
@@ -63,6 +63,8 @@ class TransformerMember:
 
     async def position(self, tp: TopicPartition) -> int | None:
         """Return the committed position in a partition; None while it is not known, or a transaction has it pending."""
+        if self.coordinator.node is None:
+            return None
         committed = await self._requests.stable_offset(tp)
         if committed is None or not await self._requests.heartbeat():
             return None

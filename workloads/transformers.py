@@ -138,7 +138,7 @@ class Transformer:
                 self._begin_again()
 
     def _begin_again(self) -> None:
-        """Forget what was read: whatever is transformed next is read from the committed position on."""
+        """Forget what was read: the next inputs are read from the committed position on."""
         self._sources.clear()
         self._recorder = self._new_recorder()
 

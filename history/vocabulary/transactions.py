@@ -2,8 +2,8 @@
 
 Writer: the harness, for the transactional producers of the workload ``transactions`` (processes ``transactor-1``,
 ``transformer-0``, ``final-transaction-0``). Operations have the columns that ``clients`` describes, and ``send`` and
-``init-producer-id`` are declared there. Each operation is repeated until it is answered. ``node`` is the broker that
-the producer last held for the coordinator.
+``init-producer-id`` are declared there. Each operation except ``fetch-stable-offset`` is repeated until it is answered.
+``node`` is the broker that the producer last held for the coordinator.
 
 A transaction has one number (``transaction``). It begins with ``transaction-begun``, which is the producer's own
 knowledge. The coordinator learns of it from ``add-partitions``; if ``transaction-version`` is 2, from the first write.
@@ -71,15 +71,12 @@ class EndTransaction(TransactionOperationView, frozen=True, kw_only=True):
 @invokes("send-offset")
 @answers("send-offset")
 class SendOffset(TransactionOperationView, frozen=True, kw_only=True):
-    """A producer commits an offset in its transaction, as a member of a group (AddOffsetsToTxn, TxnOffsetCommit)."""
+    """A producer commits an offset in its transaction, as a group's member (AddOffsetsToTxn, TxnOffsetCommit)."""
 
     group: Word
     member: Word | None = None
-    """The member id; unset in histories of older versions, whose producers were not members."""
     generation: int | None = None
-    """The generation in which the member had its partitions."""
     instance: Word | None = None
-    """The instance id of a static member; unset for a dynamic one."""
     topic: Word
     partition: int
     topic_id: Word | None = None
@@ -89,7 +86,7 @@ class SendOffset(TransactionOperationView, frozen=True, kw_only=True):
 
 @invokes("fetch-stable-offset")
 class FetchStableOffset(OperationView, frozen=True, kw_only=True):
-    """A producer reads the committed offset of a partition, once no transaction has it pending (OffsetFetch)."""
+    """A member reads a committed offset; it is refused while a transaction has an offset pending (OffsetFetch)."""
 
     group: Word
     topic: Word
