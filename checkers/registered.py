@@ -91,6 +91,7 @@ from nemesis.checkers.transactions.check import (
     READ_BEYOND_LSO,
     TORN_TRANSACTION,
 )
+from nemesis.checkers.transactions.epochs_kept import PRODUCER_EPOCH_KEPT
 from nemesis.checkers.transactions.hanging import HANGING_TRANSACTION
 from nemesis.checkers.transactions.markers import MARKER_EPOCH_GROWS, TORN_MARKERS
 from nemesis.checkers.transitions import LEGAL_TRANSITION
@@ -163,6 +164,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     TORN_TRANSACTION,
     FENCED_PRODUCER,
     EXACTLY_ONCE,
+    PRODUCER_EPOCH_KEPT,
     DELETION,
     REASSIGNMENT,
     NO_UNFORESEEN_EXCEPTION,

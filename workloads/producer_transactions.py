@@ -77,8 +77,7 @@ class ProducerTransactions:
             return True
         columns = {"f": "add-partitions", "count": len(tps)} | self._columns
         with self._operation(columns) as operation:
-            await self.producer.add_partitions(tps)
-            operation.ok(node=self.producer.node)
+            await self._coordinated(operation, self.producer.add_partitions(tps))
         return operation.succeeded
 
     async def send(self, tp: TopicPartition, *, derived_from: int | None = None) -> bool:
@@ -126,13 +125,24 @@ class ProducerTransactions:
         """Commit or abort the transaction."""
         f = "commit-transaction" if is_commit else "abort-transaction"
         with self._operation({"f": f} | self._columns) as operation:
-            await self.producer.end(is_commit=is_commit)
-            operation.ok(node=self.producer.node)
+            await self._coordinated(operation, self.producer.end(is_commit=is_commit))
         return operation.succeeded
 
+    async def _coordinated(self, operation: Operation, request: Awaitable[None]) -> None:
+        """Await a request to the coordinator; the operation names the broker that answered it, a refusal included."""
+        try:
+            await request
+        finally:
+            operation.add(node=self.producer.node)
+        operation.ok()
+
     def _init_operation(self) -> Operation:
-        transactional_id = self.producer.identity.transactional_id
-        return self._operation({"f": "init-producer-id", "transactional_id": transactional_id})
+        columns = {
+            "f": "init-producer-id",
+            "transactional_id": self.producer.identity.transactional_id,
+            "timeout_ms": self.producer.transaction_timeout_ms,
+        }
+        return self._operation(columns)
 
     def _ready(self, operation: Operation) -> None:
         identity = self.producer.identity
@@ -140,6 +150,7 @@ class ProducerTransactions:
             producer_id=identity.producer_id,
             producer_epoch=identity.epoch,
             node=self.producer.node,
+            count=self.producer.unanswered,
         )
 
     def _operation(self, columns: dict[str, Any]) -> Operation:

@@ -127,6 +127,7 @@ FENCED_PRODUCER: Final = (
     history(initialized(0, 0), initialized(2, 1), sent(4, 1, 5)),
     history(initialized(0, 0), initialized(2, 1), request(4, "add-partitions", count=1)),
     history(initialized(0, 0), initialized(2, 1), request(4, "commit-transaction")),
+    history(initialized(0, 0), sent(2, 1, 5), initialized(4, 0)),
 )
 EXACTLY_ONCE: Final = (
     history(

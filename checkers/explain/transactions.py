@@ -36,6 +36,13 @@ def fenced_producer(case: Case) -> str:  # noqa: ARG001
     )
 
 
+def producer_epoch_kept(case: Case) -> str:  # noqa: ARG001
+    return (
+        "Only two events raise the epoch of a producer: an InitProducerId for its transactional id, and a coordinator "
+        "that aborts its transaction after the time-out. Neither can have occurred in between."
+    )
+
+
 def exactly_once(case: Case) -> str:  # noqa: ARG001
     return (
         "A transaction decides its records and its position together, and the next producer begins where the last "

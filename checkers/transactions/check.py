@@ -21,9 +21,10 @@ broker's answer names as aborted.
   Smallest breaks: a value is acknowledged at offset 0 in a transaction that commits, and a poll of committed records
   from 0 to 2 does not return it; a commit has no certain outcome, and a poll returns one of two records only.
 * **fenced-producer**: once a producer of a transactional id has been answered its epoch, nothing is accepted that a
-  producer of an earlier epoch sends afterwards: no record, no partition or offset for its transaction, and no end.
+  producer of an earlier epoch sends afterwards: no record, no partition or offset for its transaction, and no end. So
+  no two producers are answered one epoch, and no later one an earlier epoch.
   Smallest breaks: a producer gets epoch 0, another one epoch 1, and then a record of the first is acknowledged; the
-  same with a partition that is added, and with a commit.
+  same with a partition that is added, and with a commit; two producers get epoch 0.
 * **exactly-once**: the promise of consume, transform, produce; ``derivations`` states it.
 
 Only what clients know counts, so the properties judge Kafka, too. An acknowledged end proves that the transaction was
@@ -66,7 +67,7 @@ from nemesis.checkers.transactions.derivations import (
     missing,
     passed_inputs,
 )
-from nemesis.checkers.transactions.fencing import accepted_after_fencing
+from nemesis.checkers.transactions.fencing import accepted_after_fencing, epochs_given_again
 from nemesis.checkers.transactions.produced import (
     COLUMNS,
     FUNCTIONS,
@@ -112,7 +113,10 @@ class Transactions(EventListCheck):
             _result(READ_BEYOND_LSO, read, undecided(READ_BEYOND_LSO.name, known)),
             _result(TORN_TRANSACTION, records_passed(known), torn(TORN_TRANSACTION.name, known)),
         )
-        fencing = accepted_after_fencing(FENCED_PRODUCER.name, known)
+        fencing = (
+            *epochs_given_again(FENCED_PRODUCER.name, known),
+            *accepted_after_fencing(FENCED_PRODUCER.name, known),
+        )
         fenced = _result(FENCED_PRODUCER, len(known.requests), fencing)
         derived = _derived(known)
         if any(map(losses.may_lose, rows)):
@@ -198,7 +202,7 @@ TORN_TRANSACTION: Final = Property(
 
 FENCED_PRODUCER: Final = Property(
     name="fenced-producer",
-    promise="Nothing of a producer is accepted once a newer producer of its transactional id has its epoch.",
+    promise="Nothing of a producer is accepted once a newer producer of its transactional id has its higher epoch.",
     unit="accepted requests of transactional producers",
     unknown="No request of a transactional producer was accepted.",
     source="TransactionCoordinator.handleInitProducerId, ProducerAppendInfo.checkProducerEpoch; KIP-98, KIP-360.",

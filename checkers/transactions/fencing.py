@@ -1,4 +1,4 @@
-"""Whether producers are refused once another one has their transactional id."""
+"""Whether each producer has an epoch of its own, and is refused once another one has its transactional id."""
 
 from __future__ import annotations
 
@@ -27,6 +27,29 @@ def accepted_after_fencing(name: str, known: Produced) -> Iterator[Finding]:
                 )
                 yield _finding(name, sentence, init, request)
                 break
+
+
+def epochs_given_again(name: str, known: Produced) -> Iterator[Finding]:
+    """Find producers that were answered an epoch that another one of their transactional id has, or an earlier one."""
+    for transactional_id, inits in sorted(known.inits.items()):
+        for index, later in enumerate(inits):
+            former = next((item for item in inits[:index] if _is_not_raised(item, later)), None)
+            if former is not None:
+                sentence = (
+                    f"{later.event.process} became the producer of {transactional_id} in epoch "
+                    f"{later.event.producer_epoch}, although {former.event.process} had been given epoch "
+                    f"{former.event.producer_epoch} of producer id {later.event.producer_id}."
+                )
+                yield finding(name, transactional_id, sentence, former.row, later.row)
+
+
+def _is_not_raised(former: Operation, later: Operation) -> bool:
+    """Whether two answers have one epoch, or the second request was answered an earlier epoch than the first."""
+    before, after = former.event, later.event
+    if before.producer_id != after.producer_id:
+        return False
+    fell = (after.producer_epoch or 0) < (before.producer_epoch or 0)
+    return before.producer_epoch == after.producer_epoch or (fell and former.ended < later.began)
 
 
 def _finding(name: str, sentence: str, init: Operation, request: Operation) -> Finding:

@@ -129,7 +129,7 @@ def partition_of(event: Event) -> Partition:
 def produced(rows: Iterable[Row]) -> Produced:
     """Read the events of a history."""
     result = Produced()
-    for operation in _operations(rows):
+    for operation in operations_of(rows, FUNCTIONS):
         event = operation.event
         match event.f:
             case "poll":
@@ -166,13 +166,13 @@ def _take_in(result: Produced, operation: Operation, number: int) -> None:
         transaction.abort = operation
 
 
-def _operations(rows: Iterable[Row]) -> list[Operation]:
+def operations_of(rows: Iterable[Row], functions: frozenset[str]) -> list[Operation]:
     """Return the operations in the order of their invocations; a completion without its invocation is left out."""
     open_operations: dict[tuple[str, int | None], Operation] = {}
     known: list[Operation] = []
     for row in sorted(rows, key=lambda item: (item[1].time, item[1].process, item[1].seq)):
         event = row[1]
-        if event.f not in FUNCTIONS:
+        if event.f not in functions:
             continue
         key = event.process, event.op
         if event.kind == Kind.INVOKE:

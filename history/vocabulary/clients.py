@@ -68,6 +68,7 @@ class InitProducerId(OperationView, frozen=True, kw_only=True):
     """A producer requests a producer id; a transactional one an epoch, too."""
 
     transactional_id: Word | None = None
+    timeout_ms: Milliseconds | None = None
 
 
 @answers("init-producer-id")
@@ -77,6 +78,8 @@ class InitProducerIdOk(InitProducerId, frozen=True, kw_only=True):
     producer_id: int
     producer_epoch: int | None = None
     """Only of transactional producers."""
+    count: int | None = None
+    """Requests without an answer, which may still arrive."""
 
 
 @invokes("poll")

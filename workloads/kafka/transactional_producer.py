@@ -141,11 +141,13 @@ class TransactionalProducer:
         """Whether a transaction may have begun that has not ended, as far as the producer knows."""
         self.needs_epoch = False
         """Whether a batch was given up: the next one needs another epoch, with new sequence numbers."""
+        self.unanswered = 0
+        """How many requests of the last operation may still arrive."""
         self._client = client
         self._transactional_id = transactional_id
         self._request_timeout_s = request_timeout_s
         self._delivery_timeout_s = delivery_timeout_s
-        self._transaction_timeout_ms = transaction_timeout_ms
+        self.transaction_timeout_ms = transaction_timeout_ms
         self._coordinator = _Coordinator(client, requests.find_request(transactional_id))
         self._group_coordinators: dict[str, _Coordinator] = {}
         self._producer_id = self._epoch = NO_PRODUCER
@@ -179,7 +181,7 @@ class TransactionalProducer:
         await self._initialize(self.identity)
 
     async def _initialize(self, producer: ProducerIdentity) -> None:
-        request = requests.init_request(producer, self._transaction_timeout_ms)
+        request = requests.init_request(producer, self.transaction_timeout_ms)
         response = await self._answered(self._coordinator, request, requests.own_error)
         self._become(response)
         self._added.clear()
@@ -301,6 +303,7 @@ class TransactionalProducer:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._delivery_timeout_s
         is_definite = True
+        self.unanswered = 0
         while True:
             try:
                 return await attempt(min(self._request_timeout_s, deadline - loop.time()))
@@ -311,6 +314,7 @@ class TransactionalProducer:
                 self.is_in_doubt = True
                 raise
             self.is_in_doubt |= not failure.definite
+            self.unanswered += not failure.definite
             if _is_fatal(failure):
                 self.is_fenced = True
             if not _is_refused(failure):

@@ -1,0 +1,208 @@
+"""Producers keep their epoch until another one asks for it, or their transaction has timed out.
+
+**producer-epoch-kept**: a coordinator that has given a producer its epoch refuses it as fenced only with a cause
+(KIP-98). In detail, a refusal of AddPartitionsToTxn or EndTxn with PRODUCER_FENCED, INVALID_PRODUCER_EPOCH or
+INVALID_PRODUCER_ID_MAPPING is a violation if all of this holds:
+
+* the broker that refuses has answered the producer's InitProducerId with this epoch, or has accepted a later request of
+  the epoch. What a broker knows of a transactional id never goes back: it has answered what is committed in its log;
+* every request of the InitProducerId was answered: one that arrives late takes the next epoch and fences its sender;
+* nothing else can have raised the epoch: every other InitProducerId of the transactional id had its answer before this
+  one was sent, and none follows before the refusal;
+* no transaction of this epoch has been open for as long as its time-out: a coordinator that aborts it raises the epoch.
+
+Smallest breaks: a producer is answered its epoch, and its first AddPartitionsToTxn is refused as fenced; the same with
+the commit after an accepted AddPartitionsToTxn.
+
+What a correct cluster does and is not convicted for: another producer of the transactional id, one that was killed or
+had no answer included, fences this one; a transaction that was open for too long is aborted and its producer fenced; a
+former coordinator that does not know of its successor refuses a producer of a later epoch. Where a fault moved a wall
+clock, by which coordinators measure time-outs, producers with an open transaction are not judged. Losses that ``check``
+permits are reported and allowed.
+
+Limits: what partition leaders and group coordinators refuse is not judged, nor are epochs that an end has raised
+(``transaction.version`` 2). An operator who aborts a transaction by WriteTxnMarkers is not in the history.
+Source: KIP-98, KIP-360; TransactionCoordinator.handleInitProducerId, abortTimedOutTransactions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from nemesis.checkers.administered import CLIENT_KINDS, Administered
+from nemesis.checkers.breaks import epochs_kept as breaks
+from nemesis.checkers.explain import transactions as explain
+from nemesis.checkers.framework.event_list import Row
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.property import Property
+from nemesis.checkers.transactions import losses
+from nemesis.checkers.transactions.produced import (
+    ABORT,
+    ADD_PARTITIONS,
+    COMMIT,
+    INIT,
+    Operation,
+    operations_of,
+)
+from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
+
+_FENCED: Final = frozenset(
+    {"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING"}
+)
+_REQUESTS: Final = frozenset({ADD_PARTITIONS, COMMIT, ABORT})
+_CLOCKS: Final = "clock"
+"""In the names of faults that move wall clocks."""
+_MS: Final = 1_000_000
+_TIMER_MS: Final = 20
+"""By how much a timer may be early: timers of Kafka count in ticks."""
+
+_Producer = tuple[str | None, int | None, int | None]
+"""A transactional id, a producer id and an epoch."""
+
+
+@dataclass(slots=True)
+class Epoch:
+    """What one producer did in one epoch."""
+
+    given: Operation | None = None
+    """The InitProducerId that was answered with it."""
+    begun: list[Row] = field(default_factory=list)
+    """Its transactions."""
+    requests: list[Operation] = field(default_factory=list)
+
+    def has_known(self, node: int | None, before: int) -> bool:
+        """Whether a broker had shown before that it knows this epoch."""
+        given = () if self.given is None else (self.given,)
+        return any(
+            item.is_ok and item.event.node == node and item.ended < before
+            for item in (*given, *self.requests)
+        )
+
+    def oldest_open(self, time: int) -> int | None:
+        """When the oldest transaction began that had no acknowledged end by then; None without one."""
+        ended = {
+            item.event.transaction
+            for item in self.requests
+            if item.is_ok and item.event.f in (COMMIT, ABORT) and item.ended < time
+        }
+        begins = (event.time for _, event in self.begun if event.transaction not in ended)
+        return min((begin for begin in begins if begin < time), default=None)
+
+
+class EpochsKept(Administered):
+    operations = frozenset({INIT, *_REQUESTS})
+    kinds = frozenset({*CLIENT_KINDS, *losses.KINDS, Kind.TRANSACTION_BEGUN})
+    columns = (
+        *("f", "op", "node", "error", "transactional_id", "transaction", "producer_id"),
+        *("producer_epoch", "count", "timeout_ms", *losses.COLUMNS),
+    )
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (PRODUCER_EPOCH_KEPT,)
+
+    def judge(self, rows: list[Row]) -> Results:
+        inits: dict[str, list[Operation]] = defaultdict(list)
+        epochs: dict[_Producer, Epoch] = defaultdict(Epoch)
+        for operation in operations_of(rows, self.operations):
+            event = operation.event
+            if event.transactional_id is None:
+                continue
+            if event.f == INIT:
+                inits[event.transactional_id].append(operation)
+                if operation.is_ok:
+                    epochs[_producer(event)].given = operation
+            else:
+                epochs[_producer(event)].requests.append(operation)
+        for row in rows:
+            if row[1].kind == Kind.TRANSACTION_BEGUN:
+                epochs[_producer(row[1])].begun.append(row)
+        moves_clocks = any(_CLOCKS in (event.fault or "") for _, event in rows)
+        findings = [
+            item
+            for (transactional_id, *_), epoch in epochs.items()
+            for item in _needless(epoch, inits[transactional_id or ""], moves_clocks=moves_clocks)
+        ]
+        checked = sum(
+            item.completed is not None and item.event.node is not None
+            for epoch in epochs.values()
+            for item in epoch.requests
+        )
+        result = conclude(PRODUCER_EPOCH_KEPT, checked=checked, findings=findings)
+        return [losses.allowed(result) if any(map(losses.may_lose, rows)) else result]
+
+
+def _producer(event: Event) -> _Producer:
+    return event.transactional_id, event.producer_id, event.producer_epoch
+
+
+def _needless(epoch: Epoch, inits: Sequence[Operation], *, moves_clocks: bool) -> Iterator[Finding]:
+    """Find the first refusal of an epoch that nothing can have raised."""
+    given = epoch.given
+    if given is None or given.event.count != 0:
+        return
+    for refused in epoch.requests:
+        if not (refused.is_failed and refused.event.error in _FENCED):
+            continue
+        if (
+            epoch.has_known(refused.event.node, refused.began)
+            and not any(_may_raise(item, given, refused) for item in inits)
+            and not _may_time_out(epoch, given, refused, moves_clocks=moves_clocks)
+        ):
+            yield _finding(given, refused)
+            return
+
+
+def _may_raise(item: Operation, given: Operation, refused: Operation) -> bool:
+    """Whether another InitProducerId may have taken effect between the one that gave the epoch and the refusal."""
+    if item is given or item.began > refused.ended:
+        return False
+    is_answered = item.is_failed or (item.is_ok and item.event.count == 0)
+    return not (is_answered and item.ended < given.began)
+
+
+def _may_time_out(
+    epoch: Epoch, given: Operation, refused: Operation, *, moves_clocks: bool
+) -> bool:
+    """Whether a transaction may have been open for as long as its time-out."""
+    since = epoch.oldest_open(refused.ended)
+    if since is None:
+        return False
+    timeout_ms = given.invoked[1].timeout_ms
+    if timeout_ms is None or moves_clocks:
+        return True
+    return refused.ended - since >= (timeout_ms - _TIMER_MS) * _MS
+
+
+def _finding(given: Operation, refused: Operation) -> Finding:
+    event = refused.event
+    key = event.transactional_id or ""
+    sentence = (
+        f"Broker {event.node} refused the {event.f} of {event.process} as producer of {key} in epoch "
+        f"{event.producer_epoch} with {event.error}, though no other producer had requested the next epoch, and no "
+        "transaction had timed out."
+    )
+    return finding(
+        PRODUCER_EPOCH_KEPT.name, key, sentence, given.row, refused.invoked[0], refused.row
+    )
+
+
+PRODUCER_EPOCH_KEPT: Final = Property(
+    name="producer-epoch-kept",
+    promise="A coordinator fences a producer only for another one of its transactional id, or after a time-out.",
+    unit="answers of coordinators to transactional producers",
+    unknown="No coordinator answered a transactional producer.",
+    source="KIP-98, KIP-360; TransactionCoordinator.handleInitProducerId, abortTimedOutTransactions.",
+    check=EpochsKept,
+    decided_from=frozenset({EventSource.CLIENTS}),
+    workloads=frozenset({"transactions"}),
+    recorded_since=10,
+    reason=explain.producer_epoch_kept,
+    breaks=breaks.PRODUCER_EPOCH_KEPT,
+)
