@@ -84,6 +84,7 @@ from nemesis.checkers.replication.own_log import (
 from nemesis.checkers.segment_deletions import SEGMENTS_DELETED_BY_RULE
 from nemesis.checkers.states_sent import STATES_SENT_AS_WRITTEN
 from nemesis.checkers.times_answered import TIMES_ANSWERED
+from nemesis.checkers.transactions.at_rest import TRANSACTIONS_POSSIBLE
 from nemesis.checkers.transactions.check import (
     ABORTED_READ,
     EXACTLY_ONCE,
@@ -165,6 +166,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     FENCED_PRODUCER,
     EXACTLY_ONCE,
     PRODUCER_EPOCH_KEPT,
+    TRANSACTIONS_POSSIBLE,
     DELETION,
     REASSIGNMENT,
     NO_UNFORESEEN_EXCEPTION,

@@ -26,7 +26,9 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from nemesis.history.vocabulary.transactions import LAST_PRODUCER
 from nemesis.workloads.base import NotReadyError, WorkloadContext
+from nemesis.workloads.clients import find_leader
 from nemesis.workloads.committed_reads import read_committed
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.consumer_coordinator import ConsumerCoordinator
@@ -140,12 +142,17 @@ class Transactions(ProduceConsume):
             yield name, partial(self._run_transformer, name, index % options.transform_ids)
 
     async def final_reads(self, timeout_s: float) -> None:
-        """Let every transaction be decided, then read all partitions to their end."""
+        """Let every transaction be decided, commit a last one of each id, then read all partitions to their end."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         await self._learn_partitions(deadline)
         ids = [*self._transactor_ids, *self._transformer_ids]
-        await asyncio.gather(*(self._decide(i, name, deadline) for i, name in enumerate(ids)))
         known = self._partitions.known
+        await asyncio.gather(
+            *(
+                self._commit_last(index, name, known[index % len(known)], deadline)
+                for index, name in enumerate(ids if known else [])
+            )
+        )
         await asyncio.gather(
             self._final_reads.read_all(known, deadline),
             read_committed(self._context, self._clients, self._reads, self._log, known, deadline),
@@ -236,16 +243,35 @@ class Transactions(ProduceConsume):
         recorder = self._context.recorder(process)
         return ProducerTransactions(producer, client, self._numbers, recorder)
 
-    async def _decide(self, index: int, transactional_id: str, deadline: float) -> None:
-        """Become the last producer of an id, so that an open transaction is aborted; give up at the deadline."""
-        process = f"final-transaction-{index}"
+    async def _commit_last(
+        self, index: int, transactional_id: str, tp: TopicPartition, deadline: float
+    ) -> None:
+        """Become the last producer of an id, so that an open transaction is aborted, and commit one of its own.
+
+        Give up at the deadline.
+        """
+        process = f"{LAST_PRODUCER}{index}"
         client = self._clients.client(process)
         transactions = self._producer(process, transactional_id, client)
         try:
             async with asyncio.timeout_at(deadline):
-                while not await transactions.initialize():
+                while not await self._is_committed(transactions, client, tp):
                     await asyncio.sleep(0.1)
         except TimeoutError:
             pass  # the final reads end at the last stable offset then
         finally:
             client.close()
+
+    @staticmethod
+    async def _is_committed(
+        transactions: ProducerTransactions, client: KafkaClient, tp: TopicPartition
+    ) -> bool:
+        """Begin as a new producer, write a record and commit it; return whether all of that succeeded."""
+        if client.metadata.leader(*tp) is None:
+            await find_leader(client, tp)
+        return (
+            await transactions.initialize()
+            and await transactions.begin([tp])
+            and await transactions.send(tp)
+            and await transactions.end(is_commit=True)
+        )

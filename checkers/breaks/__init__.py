@@ -1,7 +1,7 @@
 """The smallest histories that break each property, in each way: start with ``controllers``.
 
 * ``controllers``, ``leaders``, ``replicas``, ``clients``, ``groups``, ``ends``,
-  ``markers``, ``hanging``, ``epochs_kept``   one module per family
+  ``markers``, ``hanging``, ``epochs_kept``, ``transactions_at_rest``   one module per family
   of properties of our runs
 * ``office``, ``vacancies``, ``broker_failures``, ``metadata``, ``elections_answered``, ``own_logs``, ``min_isr``,
   ``group_progress``, ``rebalances``, ``membership``   one for a property

@@ -43,6 +43,13 @@ def producer_epoch_kept(case: Case) -> str:  # noqa: ARG001
     )
 
 
+def transactions_possible(case: Case) -> str:  # noqa: ARG001
+    return (
+        "The InitProducerId of a new producer aborts the transaction that another producer left open. Without faults "
+        "the coordinator has a leader, and the new producer can write and commit."
+    )
+
+
 def exactly_once(case: Case) -> str:  # noqa: ARG001
     return (
         "A transaction decides its records and its position together, and the next producer begins where the last "

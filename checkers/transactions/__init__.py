@@ -5,5 +5,6 @@
 * ``reads``, ``fencing``, ``derivations``   the judges; ``losses``: whether what they find is allowed
 * ``markers``     markers in logs: coordinator epochs, and partitions of a complete transaction without a marker
 * ``epochs_kept`` whether coordinators fence producers without a cause: a check and a property of its own
+* ``at_rest``     whether transactions are possible once the faults have ended: a check and a property of its own
 * ``hanging``     transactions that stay open beyond their time-out
 """

@@ -13,9 +13,14 @@ killed, fenced or in doubt.
 
 from __future__ import annotations
 
+from typing import Final
+
 from nemesis.history.events import Kind, Milliseconds, Records, Word
 from nemesis.history.vocabulary.clients import OperationView, PartitionOperationView
 from nemesis.history.vocabulary.declaring import View, answers, declares, invokes
+
+LAST_PRODUCER: Final = "final-transaction-"
+"""Processes whose name begins so are the last producers of the transactional ids: each writes and commits once."""
 
 
 @invokes("transaction-version")
