@@ -79,7 +79,7 @@ class InitProducerIdOk(InitProducerId, frozen=True, kw_only=True):
     producer_epoch: int | None = None
     """Only of transactional producers."""
     count: int | None = None
-    """Requests without an answer, which may still arrive."""
+    """Unanswered requests, which may still arrive."""
 
 
 @invokes("poll")
