@@ -90,6 +90,7 @@ from nemesis.checkers.transactions.check import (
     FENCED_PRODUCER,
     READ_BEYOND_LSO,
     TORN_TRANSACTION,
+    TRANSACTION_ORDER,
 )
 from nemesis.checkers.transactions.hanging import HANGING_TRANSACTION
 from nemesis.checkers.transactions.markers import MARKER_EPOCH_GROWS, TORN_MARKERS
@@ -163,6 +164,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     TORN_TRANSACTION,
     FENCED_PRODUCER,
     EXACTLY_ONCE,
+    TRANSACTION_ORDER,
     DELETION,
     REASSIGNMENT,
     NO_UNFORESEEN_EXCEPTION,

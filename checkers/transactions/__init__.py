@@ -3,6 +3,7 @@
 * ``check``       what readers of committed records are given, and who is fenced (start here)
 * ``produced``    transactions, their records and ends, and the producers of transactional ids, from the events
 * ``reads``, ``fencing``, ``derivations``   the judges; ``losses``: whether what they find is allowed
+* ``dependencies``, ``append_order``   in which order transactions can have been
 * ``markers``     markers in logs: coordinator epochs, and partitions of a complete transaction without a marker
 * ``hanging``     transactions that stay open beyond their time-out
 """

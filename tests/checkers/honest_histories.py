@@ -34,7 +34,7 @@ NOT_IN_THE_MODEL = frozenset(
         *("offsets-read-as-committed", "group-progress", "rebalances-end", "membership-kept"),
         *("marker-epoch-grows", "torn-markers", "hanging-transaction"),
         *("aborted-read", "read-beyond-lso", "torn-transaction", "fenced-producer"),
-        "exactly-once",
+        *("exactly-once", "transaction-order"),
         *(
             "log-files-agree",
             "segments-roll",
