@@ -51,5 +51,5 @@ def transaction_order(case: Case) -> str:
         )
     return (
         "An acknowledged record is on all in-sync replicas, so a record that is sent afterwards gets a larger offset, "
-        "whoever leads the partition."
+        "no matter which broker leads the partition."
     )

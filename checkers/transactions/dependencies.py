@@ -24,7 +24,7 @@ a run has is reported, by Elle's names.
 
 Why b suffices for appends: of two records that are sent one after the other, whether by one producer or by several,
 the first to be acknowledged is on all in-sync replicas, and has the smaller offset. So a producer's own transactions
-have no cycle of ww. Whatever became of the transactions, their records keep their offsets, so b judges all of them. In
+have no cycle of ww. Records keep their offsets when a transaction aborts, so b judges all of them. In
 a longer cycle of requests, rather than whole transactions, each edge leads to a request that was sent later, unless
 the edge by itself contradicts time: a ww as in b, a wr as in ``read-beyond-lso``. So no such cycle shows more.
 
@@ -114,10 +114,10 @@ class Dependencies:
                 _edges(RW, self._misses()),
             ]
         )
-        whole = self._arrays([_began(item) for item in self.nodes])
+        spans = self._arrays([_began(item) for item in self.nodes])
         counted = Counter(
             cycle.name
-            for cycle in cycles_among(whole, edges, _process_edges(whole))
+            for cycle in cycles_among(spans, edges, _process_edges(spans))
             if any(step.kind in (WW, RW) for step in cycle.steps)
         )
         return {f"permitted_{name}_cycles": float(counted[name]) for name in sorted(counted)}

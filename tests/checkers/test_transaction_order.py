@@ -33,7 +33,7 @@ def judged(*parts: Event | list[Event]) -> Result:
     return next(result for result in results if result.property == "transaction-order")
 
 
-def elsewhere(events: list[Event], process: str) -> list[Event]:
+def by_process(events: list[Event], process: str) -> list[Event]:
     """The same, of another process."""
     return [replace(event, process=process) for event in events]
 
@@ -66,7 +66,7 @@ def test_each_smallest_break_is_named(broken: tuple[Event, ...], sentence: str) 
 def test_real_time_closes_a_cycle_as_the_order_of_a_process_does() -> None:
     result = judged(
         *(sent(0, 1, 5), derived(2, 8, 1, 0, 2)),
-        *(request(4, COMMIT, 2), elsewhere(request(6, COMMIT, 1), "another")),
+        *(request(4, COMMIT, 2), by_process(request(6, COMMIT, 1), "another")),
     )
     assert [finding.sentence[-15:] for finding in result.findings] == ["(G1c-realtime)."]
 
@@ -86,18 +86,18 @@ def test_a_reader_proves_a_commit_of_unknown_outcome() -> None:
     assert judged(events).verdict is Verdict.VALID
     shown = judged(events, committed_poll(8, 0, {0: 8}, 0, **OUTPUT))
     assert shown.verdict is Verdict.VALID, "its end is unknown, so nothing is known to follow it"
-    circle = [
+    cycle = [
         *(*derived(0, 8, 9, 0, 1), *derived(2, 9, 8, 1, 2)),
         *(*request(4, COMMIT, 1), *request(5, COMMIT, 2, outcome="info")),
     ]
-    assert judged(circle).verdict is Verdict.VALID
-    assert judged(circle, committed_poll(8, 0, {1: 9}, 1, **OUTPUT)).verdict is Verdict.INVALID
+    assert judged(cycle).verdict is Verdict.VALID
+    assert judged(cycle, committed_poll(8, 0, {1: 9}, 1, **OUTPUT)).verdict is Verdict.INVALID
 
 
 def test_appends_that_interleave_are_a_permitted_g0() -> None:
     result = judged(
         *(sent(0, 1, 5, 1), derived(2, 4, -1, 7, 2), sent(4, 3, 6, 2), derived(6, 2, -1, 8, 1)),
-        *(request(8, COMMIT, 1), elsewhere(request(8, COMMIT, 2), "another")),
+        *(request(8, COMMIT, 1), by_process(request(8, COMMIT, 2), "another")),
     )
     assert result.verdict is Verdict.VALID
     assert result.numbers == {"permitted_G0_cycles": 1}
@@ -106,7 +106,7 @@ def test_appends_that_interleave_are_a_permitted_g0() -> None:
 
 def test_an_append_closes_a_permitted_g1c() -> None:
     result = judged(
-        *(sent(0, 1, 5, 1), sent(2, 2, 6, 2), elsewhere(request(4, COMMIT, 2), "another")),
+        *(sent(0, 1, 5, 1), sent(2, 2, 6, 2), by_process(request(4, COMMIT, 2), "another")),
         *(derived(6, 3, 2, 0, 1), request(8, COMMIT, 1)),
     )
     assert result.verdict is Verdict.VALID
@@ -120,7 +120,7 @@ def test_two_transactions_that_miss_each_others_records_are_a_permitted_g2() -> 
     ]
     result = judged(
         *(positions, derived(4, 8, -1, 0, 1), sent(6, 9, 0, 2)),
-        *(request(8, COMMIT, 1), elsewhere(request(8, COMMIT, 2), "another")),
+        *(request(8, COMMIT, 1), by_process(request(8, COMMIT, 2), "another")),
     )
     assert result.verdict is Verdict.VALID
     assert result.numbers == {"permitted_G2-item_cycles": 1}
@@ -128,7 +128,7 @@ def test_two_transactions_that_miss_each_others_records_are_a_permitted_g2() -> 
 
 def test_records_that_are_under_way_together_have_any_order() -> None:
     late = sent(0, 1, 6, 1)
-    early = elsewhere(sent(1, 2, 5, 2), "another")
+    early = by_process(sent(1, 2, 5, 2), "another")
     assert judged(late, early).verdict is Verdict.VALID
 
 
@@ -166,14 +166,14 @@ def correct(draw: st.DrawFn) -> list[Event]:
         if number in ended:
             continue
         if number in written and draw(st.booleans()):
-            events += elsewhere(request(time, COMMIT, number), process)
+            events += by_process(request(time, COMMIT, number), process)
             committed += written[number]
             ended.add(number)
             continue
         topic = draw(st.sampled_from(["t", "u"]))
         source = draw(st.sampled_from([-1, *committed]))
         about = {"topic": topic, "topic_id": f"id-{topic}", "partition": 0}
-        events += elsewhere(derived(time, time, source, ends[topic], number, **about), process)
+        events += by_process(derived(time, time, source, ends[topic], number, **about), process)
         ends[topic] += 1
         written.setdefault(number, []).append(time)
     return events
