@@ -16,23 +16,23 @@ before it asks for its own commit. So each wr leads to a later decision. A decis
 commit and its answer, so process and real time lead to later decisions, too.
 
 Why nothing else is convicted. Kafka isolates no appends: the records of transactions that are under way together
-interleave as they come, in each partition in another order. So G0, and each cycle with a ww, is normal: Jepsen's
-analyses of Redpanda and Bufstream count it as such. And reads are not validated at the commit: a reader may lag behind
-markers, high watermarks and leaders, and two transactions may each miss what the other one writes. So every cycle with
-an rw (G-single, G-nonadjacent, G2-item) is permitted: KIP-98 does not promise serializability. How many of these cycles
-a run has is reported, by Elle's names.
+interleave as they come, in each partition in another order. So G0, and each cycle with a ww, is normal; Jepsen's own
+test of Kafka allows the same. And reads are not validated at the commit: a reader may lag behind markers, high
+watermarks and leaders, and two transactions may each miss what the other one writes. So every cycle with an rw
+(G-single, G-nonadjacent, G2-item) is permitted: KIP-98 does not promise serializability. How many of these cycles a run
+has is reported, by Elle's names.
 
 Why b suffices for appends: of two records that are sent one after the other, whether by one producer or by several,
 the first to be acknowledged is on all in-sync replicas, and has the smaller offset. So a producer's own transactions
-have no cycle of ww. Records keep their offsets when a transaction aborts, so b judges all of them. In
-a longer cycle of requests, rather than whole transactions, each edge leads to a request that was sent later, unless
-the edge by itself contradicts time: a ww as in b, a wr as in ``read-beyond-lso``. So no such cycle shows more.
+have no cycle of ww. Records keep their offsets when a transaction aborts, so b judges all of them. In a longer cycle of
+requests, rather than whole transactions, each edge leads to a request that was sent later, unless the edge by itself
+contradicts time: a ww as in b, a wr as in ``read-beyond-lso``. So no such cycle shows more.
 
 Where acknowledged records may be lost, findings are reported and allowed, like those of ``check``.
 Limits: input that a transaction reads and derives nothing from is not known. A transaction of unknown outcome counts
 as committed if a reader of committed records was given one of its records; when it ended is unknown. The search
 names at most one cycle for each knot of transactions, level and order.
-Source: KIP-98; Kingsbury, "Redpanda 21.10.1" (2022) and "Bufstream 0.1.0" (2024), jepsen.io; jepsen.tests.kafka.
+Source: KIP-98; ``allowed-error-types`` of jepsen.tests.kafka.
 """
 
 from __future__ import annotations
