@@ -91,6 +91,7 @@ from nemesis.checkers.transactions.check import (
     FENCED_PRODUCER,
     READ_BEYOND_LSO,
     TORN_TRANSACTION,
+    TRANSACTION_ORDER,
 )
 from nemesis.checkers.transactions.epochs_kept import PRODUCER_EPOCH_KEPT
 from nemesis.checkers.transactions.hanging import HANGING_TRANSACTION
@@ -165,6 +166,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     TORN_TRANSACTION,
     FENCED_PRODUCER,
     EXACTLY_ONCE,
+    TRANSACTION_ORDER,
     PRODUCER_EPOCH_KEPT,
     TRANSACTIONS_POSSIBLE,
     DELETION,

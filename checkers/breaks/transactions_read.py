@@ -161,3 +161,14 @@ EXACTLY_ONCE: Final = (
         committed_poll(14, 0, {0: 1}, 0),
     ),
 )
+TRANSACTION_ORDER: Final = (
+    history(
+        *(sent(0, 1, 5), derived(2, 8, 1, 0, 2), request(4, "commit-transaction", 2)),
+        request(6, "commit-transaction", 1),
+    ),
+    history(
+        *(derived(0, 8, 9, 0, 1), derived(2, 9, 8, 1, 2)),
+        *(request(4, "commit-transaction", 1), request(5, "commit-transaction", 2)),
+    ),
+    history(sent(0, 1, 6, 1), sent(2, 2, 5, 2)),
+)

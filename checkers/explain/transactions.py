@@ -55,3 +55,15 @@ def exactly_once(case: Case) -> str:  # noqa: ARG001
         "A transaction decides its records and its position together, and the next producer begins where the last "
         "committed transaction ended. So a committed position stands for exactly what was derived up to it."
     )
+
+
+def transaction_order(case: Case) -> str:
+    if any(event.derived_from is not None for event in case.events):
+        return (
+            "Consumers with read_committed receive a record only after its transaction is decided. A producer reads "
+            "its input before it requests its own commit. So no transaction is derived from one that is decided later."
+        )
+    return (
+        "An acknowledged record is on all in-sync replicas, so a record that is sent afterwards gets a larger offset, "
+        "no matter which broker leads the partition."
+    )

@@ -26,6 +26,7 @@ broker's answer names as aborted.
   Smallest breaks: a producer gets epoch 0, another one epoch 1, and then a record of the first is acknowledged; the
   same with a partition that is added, and with a commit; two producers get epoch 0.
 * **exactly-once**: the promise of consume, transform, produce; ``derivations`` states it.
+* **transaction-order**: cycles of dependencies that Kafka does not permit; ``dependencies`` states it.
 
 Only what clients know counts, so the properties judge Kafka, too. An acknowledged end proves that the transaction was
 open until its producer asked for this end: had the coordinator decided before, because of a time-out or of the next
@@ -61,7 +62,10 @@ from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.transactions import losses
+from nemesis.checkers.transactions.append_order import appended, appended_before_it_was_sent
+from nemesis.checkers.transactions.dependencies import Dependencies
 from nemesis.checkers.transactions.derivations import (
+    Given,
     duplicates,
     given_to_readers,
     missing,
@@ -93,7 +97,10 @@ class Transactions(EventListCheck):
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
-        return (ABORTED_READ, READ_BEYOND_LSO, TORN_TRANSACTION, FENCED_PRODUCER, EXACTLY_ONCE)
+        return (
+            *(ABORTED_READ, READ_BEYOND_LSO, TORN_TRANSACTION, FENCED_PRODUCER, EXACTLY_ONCE),
+            TRANSACTION_ORDER,
+        )
 
     def reduce(self, segment: Segment) -> list[Row]:
         """Leave out the polls and sends that have nothing to do with transactions: they are many."""
@@ -118,16 +125,24 @@ class Transactions(EventListCheck):
             *accepted_after_fencing(FENCED_PRODUCER.name, known),
         )
         fenced = _result(FENCED_PRODUCER, len(known.requests), fencing)
-        derived = _derived(known)
+        given = given_to_readers(known)
+        derived, ordered = _derived(known, given), _ordered(known, given)
         if any(map(losses.may_lose, rows)):
             of_records = tuple(losses.allowed(result) for result in of_records)  # type: ignore[assignment]
-            derived = losses.allowed(derived)
-        return [*of_records, fenced, derived]
+            derived, ordered = losses.allowed(derived), losses.allowed(ordered)
+        return [*of_records, fenced, derived, ordered]
 
 
-def _derived(known: Produced) -> Result:
+def _ordered(known: Produced, given: Given) -> Result:
+    """Judge the order of transactions, and count the cycles that Kafka permits."""
+    dependencies = Dependencies(known, given)
+    name = TRANSACTION_ORDER.name
+    findings = [*dependencies.impossible(name), *appended_before_it_was_sent(name, known)]
+    return _result(TRANSACTION_ORDER, appended(known), findings, dependencies.permitted())
+
+
+def _derived(known: Produced, given: Given) -> Result:
     """Judge what was derived from the input of groups."""
-    given = given_to_readers(known)
     inputs = passed_inputs(known, given)
     name = EXACTLY_ONCE.name
     findings = [*duplicates(name, known, given), *missing(name, known, given, inputs)]
@@ -226,4 +241,18 @@ EXACTLY_ONCE: Final = Property(
     workloads=_WORKLOADS,
     reason=explain.exactly_once,
     breaks=breaks.EXACTLY_ONCE,
+)
+
+TRANSACTION_ORDER: Final = Property(
+    name="transaction-order",
+    promise="Transactions have an order that fits time, what they read, and the appends that Kafka orders.",
+    unit="acknowledged records of transactions",
+    unknown="No record of a transaction was acknowledged.",
+    source="KIP-98; allowed-error-types of jepsen.tests.kafka.",
+    check=Transactions,
+    decided_from=_SOURCES,
+    recorded_since=10,
+    workloads=_WORKLOADS,
+    reason=explain.transaction_order,
+    breaks=breaks.TRANSACTION_ORDER,
 )

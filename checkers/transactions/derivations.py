@@ -196,7 +196,7 @@ def _positions(known: Produced, given: Given) -> dict[tuple[_Group, Partition], 
         position = Position(offset, read.ended, read.row)
         positions[event.group, partition_of(event)].append(position)
     for transaction in known.transactions.values():
-        if not _is_committed(transaction, given):
+        if not is_committed(transaction, given):
             continue
         for asked in transaction.offsets:
             event = asked.event
@@ -206,7 +206,8 @@ def _positions(known: Produced, given: Given) -> dict[tuple[_Group, Partition], 
     return positions
 
 
-def _is_committed(transaction: Transaction, given: Given) -> bool:
+def is_committed(transaction: Transaction, given: Given) -> bool:
+    """Whether its commit was acknowledged, or a reader of committed records was given one of its records."""
     commit = transaction.commit
     if commit is None or commit.is_failed:
         return False

@@ -34,7 +34,8 @@ NOT_IN_THE_MODEL = frozenset(
         *("offsets-read-as-committed", "group-progress", "rebalances-end", "membership-kept"),
         *("marker-epoch-grows", "torn-markers", "hanging-transaction"),
         *("aborted-read", "read-beyond-lso", "torn-transaction", "fenced-producer"),
-        *("exactly-once", "producer-epoch-kept", "transactions-possible"),
+        *("exactly-once", "transaction-order"),
+        *("producer-epoch-kept", "transactions-possible"),
         *(
             "log-files-agree",
             "segments-roll",
