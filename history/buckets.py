@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from nemesis.history.drafts import complete_file
 from nemesis.history.encoding import EventsFile, row_groups
-from nemesis.history.schema import SCHEMA, ordered
+from nemesis.history.schema import completed, is_in_order, ordered
 from nemesis.history.sorted_pieces import Parsed, TopicPartitionKey
 
 BUCKET_ROWS: Final = 128 * 1024
@@ -67,17 +67,15 @@ def write_bucket(directory: Path, bucket: Bucket) -> None:
     """Sort the rows of a bucket and write its Parquet file into the directory."""
     tables = []
     for path, start, stop in bucket.slices:
-        rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all().slice(start, stop - start)
-        columns = [
-            rows.column(field.name)
-            if field.name in rows.column_names
-            else pa.nulls(rows.num_rows, field.type)
-            for field in SCHEMA
-        ]
-        tables.append(pa.Table.from_arrays(columns, schema=SCHEMA))
+        rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        tables.append(rows.slice(start, stop - start))
+    if len(tables) == 1 and is_in_order(tables[0]):
+        (rows,) = tables
+    else:
+        rows = ordered(pa.concat_tables(map(completed, tables)))
     with (
         complete_file(directory / bucket.name) as draft,
         EventsFile(draft) as file,
     ):
-        for group in row_groups(ordered(pa.concat_tables(tables))):
-            file.write(group)
+        for group in row_groups(rows):
+            file.write(completed(group))

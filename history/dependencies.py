@@ -81,6 +81,8 @@ def _run_on(rows: pa.Table) -> bool:
 
 def numbered(column: pa.ChunkedArray) -> tuple[np.ndarray[Any, Any], list[Any]]:
     """Return each row's value as a number from 0, and the values of these numbers."""
+    if len(column) and column.null_count == len(column):
+        return np.zeros(len(column), dtype=np.int64), [None]
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     encoded = column.dictionary_encode(null_encoding="encode").combine_chunks()

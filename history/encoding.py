@@ -132,13 +132,15 @@ class EventsFile:
 
 
 def row_groups(rows: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows of each row group.
+    """Yield the rows of each row group. Columns other than the kind may be missing.
 
     They are as large as they may be, but end where a long stretch of nothing but what clients and logs do begins or
     ends: an election says more in more columns than an append, and would have them decoded for all of its row group.
     """
-    lengths = pc.fill_null(pc.list_value_length(rows.column("offsets")), 0)
-    records = np.concatenate(([0], np.cumsum(lengths.to_numpy())))
+    records = np.zeros(rows.num_rows + 1, dtype=np.int64)
+    if "offsets" in rows.column_names:
+        lengths = pc.fill_null(pc.list_value_length(rows.column("offsets")), 0)
+        records[1:] = np.cumsum(lengths.to_numpy())
     for first, end in pairwise(_cuts(rows.column("kind"))):
         start, most = first, ceil((end - first) / ceil((end - first) / ROW_GROUP_ROWS))
         while start < end:

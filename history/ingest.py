@@ -81,6 +81,7 @@ def _write_files(draft: Path, sources: RawSources, tasks: SparkContext | None) -
         sources.voters,
         info.controllers or info.brokers,
         sources.broker_logs,
+        sources.tables,
     )
     parsed = run_all(tasks, partial(parse, draft / "parsed", info.events_format), pieces)
     buckets = buckets_of(parsed)
@@ -90,10 +91,7 @@ def _write_files(draft: Path, sources: RawSources, tasks: SparkContext | None) -
         events=sum(bucket.rows for bucket in buckets),
         files=[FileEntry(bucket.name, bucket.rows) for bucket in buckets],
         problems=[*sources.missing(), *(problem for part in parsed for problem in part.problems)],
-        sources={
-            str(path.relative_to(run.path)): path.stat().st_size
-            for path in [*sources.lines, *sources.broker_logs]
-        },
+        sources={str(path.relative_to(run.path)): path.stat().st_size for path in sources.files},
     )
     write_atomically(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     return manifest

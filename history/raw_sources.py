@@ -31,6 +31,8 @@ class RawSources:
     """Directories of the metadata logs of a KRaft quorum's voters."""
     broker_logs: tuple[Path, ...] = ()
     """Files of what Kafka brokers log, one per broker, where a reference broker has its trace."""
+    tables: tuple[Path, ...] = ()
+    """Arrow files of events: external histories that compiled code has read."""
 
     @classmethod
     def of(cls, run: RunDirectory) -> RawSources:
@@ -43,19 +45,25 @@ class RawSources:
             tuple(sorted(run.zookeeper.glob("*/version-2"))),
             tuple(sorted(run.quorum.glob("*"))),
             tuple(logs),
+            tuple(sorted(run.raw.glob("*.arrow"))),
         )
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to ingest."""
-        return not (self.lines or self.members or self.voters or self.broker_logs)
+        return not (self.files or self.members or self.voters)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files of events, in each form."""
+        return (*self.lines, *self.broker_logs, *self.tables)
 
     @property
     def size_bytes(self) -> int:
         """How many bytes there are to parse."""
         logs = [log for member in self.members for log in member.glob("log.*")]
         logs += [log for voter in self.voters for log in voter.glob(SEGMENTS)]
-        return sum(path.stat().st_size for path in [*self.lines, *self.broker_logs, *logs])
+        return sum(path.stat().st_size for path in [*self.files, *logs])
 
     def missing(self) -> list[str]:
         """Return a sentence for each source that the run should have and has not.

@@ -145,6 +145,10 @@ class RunDirectory:
         """The event file of a process, e.g. ``raw/broker-2.jsonl``."""
         return self.raw / f"{process}.jsonl"
 
+    def raw_table(self, process: str) -> Path:
+        """The Arrow file of the events of an external history, e.g. ``raw/clients.arrow``."""
+        return self.raw / f"{process}.arrow"
+
     @classmethod
     def create(cls, store: Path, info: RunInfo) -> RunDirectory:
         """Make ``store/SCENARIO/TIME/``, write ``run.json`` and point ``store/latest`` to it.

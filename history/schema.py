@@ -19,6 +19,7 @@ strings for ``targets``. Offsets count records, ``time`` is in ns, ``wall_ms`` i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from itertools import islice
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
@@ -29,7 +30,16 @@ import pyarrow.compute as pc
 
 from nemesis.history.events import FORMAT_VERSION, Event, Kind, Repeated, marks, plain
 
-__all__ = ["COLUMNS", "FORMAT_VERSION", "REQUIRED", "SCHEMA", "WORD", "ordered", "table"]
+__all__ = [
+    "COLUMNS",
+    "FORMAT_VERSION",
+    "REQUIRED",
+    "SCHEMA",
+    "WORD",
+    "completed",
+    "ordered",
+    "table",
+]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -50,6 +60,8 @@ def _type(hint: Any) -> pa.DataType:
 REQUIRED: Final = frozenset({"time", "process", "kind", "seq"})
 COLUMNS: Final = tuple(Event.__struct_fields__)
 TRANSPOSED_EVENTS: Final = 256
+FEW_ROWS: Final = 128 * 1024
+"""Rows of a row group: as many unset values are kept for each type."""
 SCHEMA: Final = pa.schema(
     [
         pa.field(name, _type(hint), nullable=name not in REQUIRED)
@@ -86,10 +98,43 @@ def _transposed(events: Iterable[Event]) -> list[list[Any]]:
 
 def ordered(rows: pa.Table) -> pa.Table:
     """Return the rows in the order that this module documents. The sort is stable."""
-    if rows.num_rows == 0:
+    if rows.num_rows == 0 or is_in_order(rows):
         return rows
     rows = rows.unify_dictionaries().combine_chunks()
     return rows.take(pa.array(_positions(rows)))
+
+
+def is_in_order(rows: pa.Table) -> bool:
+    """Whether the time of rows without topics grows from row to row, so that no other column counts.
+
+    Columns may be missing: they are unset.
+    """
+    present = [name for name in ("topic", "partition") if name in rows.column_names]
+    if any(rows.column(name).null_count < rows.num_rows for name in present):
+        return False
+    time = _numbers(rows, "time")
+    return bool(rows.num_rows and time[0] >= 0 and (np.diff(time) > 0).all())
+
+
+def completed(rows: pa.Table) -> pa.Table:
+    """Return rows of some of the columns with all columns of ``SCHEMA``; the others are unset."""
+    columns = [
+        rows.column(field.name)
+        if field.name in rows.column_names
+        else _unset(field.type, rows.num_rows)
+        for field in SCHEMA
+    ]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _unset(kind: pa.DataType, count: int) -> pa.Array:
+    """Unset values; those of a row group share their memory."""
+    return _few_unset(kind).slice(0, count) if count <= FEW_ROWS else pa.nulls(count, kind)
+
+
+@cache
+def _few_unset(kind: pa.DataType) -> pa.Array:
+    return pa.nulls(FEW_ROWS, kind)
 
 
 def _positions(rows: pa.Table) -> Array:

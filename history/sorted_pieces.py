@@ -1,8 +1,9 @@
 """The first step of an ingestion: a piece of a source becomes an Arrow file of sorted rows.
 
-A piece is 16 MiB of JSON lines, or the log of one Kafka broker, or all transaction logs of ZooKeeper, or all metadata
-logs of a KRaft quorum. The driver gets only the number of rows of each (topic, partition). A line that is not an event
-is a problem, except a torn last line: its writer was killed before any process could observe the effect.
+A piece is 16 MiB of JSON lines, or the table of an external history, or the log of one Kafka broker, or all transaction
+logs of ZooKeeper, or all metadata logs of a KRaft quorum. The driver gets only the number of rows of each (topic,
+partition). A line that is not an event is a problem, except a torn last line: its writer was killed before any process
+could observe the effect.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from nemesis.history.broker_logs import read_broker_log
 from nemesis.history.drafts import complete_file
 from nemesis.history.quorum_events import QuorumEvents
 from nemesis.history.quorum_log import committed, read_quorum_log
-from nemesis.history.schema import ordered, table
+from nemesis.history.schema import completed, is_in_order, ordered, table
 from nemesis.history.znodes import ZnodeEvents
 from nemesis.history.zookeeper_ensemble import merge
 from nemesis.history.zookeeper_log import read_log
@@ -31,7 +32,7 @@ TopicPartitionKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Work for one parsing task: a byte range of a file of lines, a broker's log, or all logs of metadata."""
+    """Work for one parsing task: a byte range of a file of lines, a table, a broker's log, or all logs of metadata."""
 
     number: int
     lines: raw_lines.ByteRange | None
@@ -40,6 +41,7 @@ class Piece:
     voters: int = 0
     """How many voters the quorum has, whether their logs are there or not."""
     broker_log: Path | None = None
+    table: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ def pieces_of(
     quorum: tuple[Path, ...] = (),
     voters: int = 0,
     broker_logs: Sequence[Path] = (),
+    tables: Sequence[Path] = (),
 ) -> list[Piece]:
     """Return the work of the first step: ranges of files of JSON lines, and one piece for each other source."""
     ranges = [piece for source in sources for piece in raw_lines.byte_ranges(source)]
@@ -66,12 +69,18 @@ def pieces_of(
     if quorum:
         pieces.append(Piece(len(pieces), None, quorum=quorum, voters=voters))
     pieces += [Piece(len(pieces) + n, None, broker_log=log) for n, log in enumerate(broker_logs)]
+    pieces += [Piece(len(pieces) + n, None, table=file) for n, file in enumerate(tables)]
     return pieces
 
 
 def parse(directory: Path, version: int, piece: Piece) -> Parsed:
     """Sort the events of a piece; ``version`` is the format of the lines."""
-    if piece.lines is not None:
+    if piece.table is not None:
+        rows, problems = _table_rows(piece.table)
+        if is_in_order(rows):
+            return Parsed(piece.table, [(("", -1), rows.num_rows)], problems)
+        rows = completed(rows)
+    elif piece.lines is not None:
         rows, problems = raw_lines.read(piece.lines, version)
     elif piece.quorum:
         rows, problems = _quorum_rows(piece)
@@ -93,6 +102,14 @@ def parse(directory: Path, version: int, piece: Piece) -> Parsed:
     ):
         writer.write_table(kept)
     return Parsed(path, _runs(rows), problems)
+
+
+def _table_rows(path: Path) -> tuple[pa.Table, list[str]]:
+    """Return the events of an Arrow file, which is mapped into memory; a file that cannot be read is a problem."""
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path))).read_all(), []
+    except (pa.ArrowException, OSError) as error:
+        return table(()), [f"{path} is damaged: {error}"]
 
 
 def _quorum_rows(piece: Piece) -> tuple[pa.Table, list[str]]:

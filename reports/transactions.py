@@ -96,6 +96,8 @@ class TransactionsPanel:
 def transactions_panel(history: History, run: RunSeries) -> TransactionsPanel | None:
     """Return what the report shows of transactions; None of a run without them. Raises HistoryError."""
     rows = Segment.starting_at(history.table((*ALWAYS, *_COLUMNS)), 0).only(_KINDS)
+    if not len(rows.only((Kind.TRANSACTION_BEGUN,))):
+        return None
     events = sorted((event for _, event in rows.events()), key=lambda event: event.time)
     by_id = _by_id(events)
     if not by_id:

@@ -13,5 +13,6 @@ directly, a stretch of records at a time, so that memory stays bounded. Seeded: 
 * ``client_anomalies``  the same, of what clients record
 * ``transactions``  histories of transactions over lists or registers
 * ``registers``  histories of registers, which have nothing to do with brokers
+* ``jepsen``     histories of other systems, as files of EDN; made operation by operation
 * ``generate``   puts it all together: into a directory, or into memory
 """

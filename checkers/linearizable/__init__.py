@@ -12,6 +12,7 @@
 * ``pairing``                                      which completion belongs to which invocation, compiled
 * ``register_zones``, ``zone_walk``, ``zone_findings``   registers whose values are written once, in the time of a sort
 * ``search``                                       all else, with ``nemesis.checkers.possible``; may give up
+* ``order_walk``                                   orders of registers, compiled, for many operations
 * ``depth_search``                                 the same for states that are not single numbers
 * ``queue_search``                                queues with dequeues in doubt
 * ``set_states``, ``queue_states``                 what became of each element

@@ -9,7 +9,8 @@ Smallest break: write 1 is over; a read that begins afterwards returns nil.
 How it is decided, key by key:
 
 * values written once, no compare-and-set: by ``register_zones``, of all such keys at once, in the time of a sort;
-* otherwise by ``search``, which may give up at its bound: ``unknown``, and the sentence names the bound. Before, the
+* otherwise by ``order_walk``, if there are many operations, which proves that a key has an order; and for what is left
+  by ``search``, which may give up at its bound: ``unknown``, and the sentence names the bound. Before, the
   writes of unknown outcome are left out whose value nobody is seen to have found: without them everything else is as
   well possible, and they are what makes a search long.
 
@@ -21,18 +22,18 @@ are not searched: ``unknown``. One finding for each key that was searched: what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from nemesis.checkers.breaks import objects as breaks
+from nemesis.checkers.framework.compiler import has_compiler
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.framework.segment import Mask
+from nemesis.checkers.framework.segment import Mask, Numbers
 from nemesis.checkers.initial_values import NIL, Changes, Observed, Suggestion, suggested
 from nemesis.checkers.linearizable import phrases, zone_findings
 from nemesis.checkers.linearizable.elements import Listed
@@ -41,12 +42,14 @@ from nemesis.checkers.linearizable.object_operations import (
     FAIL,
     INFO,
     OK,
+    UNSET,
+    WORTH_COMPILED,
     Operations,
     by_key,
     sequence_numbers,
 )
 from nemesis.checkers.linearizable.register_zones import Values, written_again
-from nemesis.checkers.linearizable.search import LIMIT, Effect, GaveUp, search
+from nemesis.checkers.linearizable.search import LIMIT, Effect, Effects, GaveUp, search
 from nemesis.history.sources import EventSource
 
 FS: Final = ("read", "write", "cas")
@@ -104,6 +107,7 @@ class LinearizableRegister(ObjectCheck):
 
     def _searched(self, searched: Operations, arguments: _Arguments, initial: int) -> list[Finding]:
         """The findings of the keys that need a search."""
+        searched = _without_order(searched, arguments, initial)
         if not len(searched):
             return []
         if len(searched) > MAX_SEARCHED:
@@ -148,47 +152,60 @@ class LinearizableCasRegister(LinearizableRegister):
 
 @dataclass(frozen=True, slots=True)
 class _Arguments:
-    """The two values of compare-and-sets, by the row of the event that states them."""
+    """The two values of compare-and-sets. Arrays of one length."""
 
-    by_row: dict[int, tuple[int, int]]
+    row: Numbers
+    """The row of the event that states them, ascending."""
+    old: Numbers
+    new: Numbers
 
     @classmethod
     def of(cls, lists: Listed) -> _Arguments:
         rows, first, count = np.unique(lists.row, return_index=True, return_counts=True)
         two = first[count == 2]
-        pairs = zip(lists.value[two].tolist(), lists.value[two + 1].tolist(), strict=True)
-        return cls(dict(zip(rows[count == 2].tolist(), pairs, strict=True)))
+        return cls(rows[count == 2], lists.value[two], lists.value[two + 1])
+
+    def _positions(self, rows: Numbers) -> Numbers:
+        """Where the values of these rows are; −1 for rows that state none."""
+        positions = np.searchsorted(self.row, rows)
+        is_known = np.append(self.row, UNSET)[positions] == rows
+        return np.where(is_known, positions, -1)
+
+    def stated(self, operations: Operations) -> tuple[Mask, Effects]:
+        """Return whether each operation states its values, and what it does."""
+        needs, gives = operations.value.copy(), operations.value.copy()
+        is_cas = np.flatnonzero(operations.f == CAS)
+        positions = self._positions(operations.invoked[is_cas])
+        positions = np.where(
+            positions < 0, self._positions(operations.completed[is_cas]), positions
+        )
+        is_stated = np.ones(len(operations), dtype=np.bool_)
+        is_stated[is_cas] = positions >= 0
+        needs[is_cas[positions >= 0]] = self.old[positions[positions >= 0]]
+        gives[is_cas[positions >= 0]] = self.new[positions[positions >= 0]]
+        return is_stated, Effects(needs, operations.f != WRITE, gives)
 
     def effects(self, operations: Operations) -> list[Effect | None]:
         """What each of them does; None for a compare-and-set that does not state two values."""
-        return list(self._effects(operations))
-
-    def _effects(self, operations: Operations) -> Iterator[Effect | None]:
-        columns = (operations.f, operations.value, operations.invoked, operations.completed)
-        for f, value, invoked, completed in zip(
-            *(column.tolist() for column in columns), strict=True
-        ):
-            if f != CAS:
-                yield Effect(FS[f], value if f == READ else None, value)
-                continue
-            stated = self.by_row.get(invoked) or self.by_row.get(completed)
-            yield None if stated is None else Effect(FS[CAS], *stated)
+        is_stated, effects = self.stated(operations)
+        return [
+            Effect(FS[f], needs if f != WRITE else None, gives) if stated else None
+            for f, stated, needs, gives in zip(
+                operations.f.tolist(),
+                is_stated.tolist(),
+                effects.needs.tolist(),
+                effects.gives.tolist(),
+                strict=True,
+            )
+        ]
 
 
 def _suggested(operations: Operations, arguments: _Arguments) -> tuple[Suggestion | None, int]:
     """The initial value that reads and compare-and-sets show, and the position of one that shows it."""
     number, (keys, _) = np.arange(len(operations)), sequence_numbers(operations.key)
     changes = np.flatnonzero(operations.f != READ)
-    old, new = operations.value.copy(), operations.value.copy()
-    is_stated = np.ones(len(operations), dtype=np.bool_)
-    if (operations.f == CAS).any():
-        effects = arguments.effects(operations)
-        is_stated = np.array([effect is not None for effect in effects], dtype=np.bool_)
-        for position in np.flatnonzero((operations.f == CAS) & is_stated).tolist():
-            effect = effects[position]
-            assert effect is not None
-            assert effect.needs is not None
-            old[position], new[position] = effect.needs, effect.gives
+    is_stated, effects = arguments.stated(operations)
+    old, new = effects.needs, effects.gives
     reads = np.flatnonzero((operations.f != WRITE) & (operations.outcome == OK) & is_stated)
     suggestion = suggested(
         Observed(keys[reads], old[reads], operations.finish[reads], number[reads]),
@@ -203,6 +220,18 @@ def _needs_search(operations: Operations, values: Values) -> Mask:
     again = written_again(operations, values)
     keys = np.union1d(operations.key[is_cas], operations.key[again])
     return np.isin(operations.key, keys) if len(keys) else np.zeros(len(operations), dtype=np.bool_)
+
+
+def _without_order(searched: Operations, arguments: _Arguments, initial: int) -> Operations:
+    """Leave out the keys that compiled code proves to have an order, if there are enough operations to compile it."""
+    if len(searched) < WORTH_COMPILED or not has_compiler():
+        return searched
+    is_stated, effects = arguments.stated(searched)
+    if not is_stated.all():
+        return searched
+    from nemesis.checkers.linearizable import order_walk
+
+    return searched.select(~order_walk.ordered_keys(searched, effects, initial))
 
 
 def _matters(operations: Operations, effects: list[Effect]) -> Mask:

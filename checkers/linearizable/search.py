@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from nemesis.checkers.framework.segment import Mask
+from nemesis.checkers.framework.segment import Mask, Numbers
 from nemesis.checkers.linearizable.object_operations import FAIL, INFO, NEVER, OK, Operations
 from nemesis.checkers.possible import Possible, TooManyConfigurations
 
@@ -40,6 +40,25 @@ class Effect(NamedTuple):
     @property
     def looks(self) -> bool:
         return bool(self.needs == self.gives)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What operations do to the states of objects that are numbers. Arrays of one length."""
+
+    needs: Numbers
+    """The value that it finds."""
+    is_needy: Mask
+    """Whether it needs that value; a write finds any."""
+    gives: Numbers
+
+    @property
+    def looks(self) -> Mask:
+        looks: Mask = self.is_needy & (self.needs == self.gives)
+        return looks
+
+    def select(self, selection: Mask | Numbers) -> Effects:
+        return Effects(self.needs[selection], self.is_needy[selection], self.gives[selection])
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,11 @@ def read_lines(path: Path) -> Iterator[Read]:
                 return
 
 
+def says_nothing(text: str) -> bool:
+    """Whether a line has no operation: it is empty, or a comment."""
+    return _NOTHING.fullmatch(text) is not None
+
+
 def open_text(path: Path) -> TextIO:
     """Open a file as text, decompressed if it is compressed; raises OSError."""
     with path.open("rb") as file:

@@ -27,6 +27,8 @@ from nemesis.history.foreign.importing import (
     write_events,
 )
 from nemesis.history.foreign.names import FIRST_NAME, Names
+from nemesis.history.foreign.plain_events import write_plain
+from nemesis.history.foreign.plain_lines import PlainHistory, read_plain
 from nemesis.history.foreign.sessions import is_directory_of_logs
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.sources import EventSource
@@ -86,8 +88,10 @@ def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]
     # Imported here: it knows of clusters, and most checks are of runs that have theirs written down.
     from nemesis.running.versions import versions
 
-    file = read_file(path)
-    _require_workload(file, path, workload)
+    plain = _plain(path, workload)
+    file = read_file(path) if plain is None else None
+    if file is not None:
+        _require_workload(file, path, workload)
     info = RunInfo(
         scenario=workload,
         seed=0,
@@ -104,7 +108,10 @@ def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]
         source["sha256"] = sha256_of(path)
         run = RunDirectory.create(store, info)
         try:
-            imported = write_events(file, workload, run.path, run.raw_file(PROCESS))
+            if plain is not None:
+                imported = write_plain(plain, run.path, run.raw_table(PROCESS))
+            elif file is not None:
+                imported = write_events(file, workload, run.path, run.raw_file(PROCESS))
             info = run.read_info()
             info.replay = f"nemesis check {short(run.path)}"
             info.foreign = {"workload": workload, **source, **msgspec.to_builtins(imported)}
@@ -115,6 +122,14 @@ def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]
     except OSError as error:
         raise MissingRequirement(f"the store {store} cannot be written: {error.strerror}") from None
     return run
+
+
+def _plain(path: Path, workload: str) -> PlainHistory | None:
+    """Return a history that compiled code can read; None for another one."""
+    try:
+        return read_plain(path, workload)
+    except OSError:
+        return None
 
 
 def _require_workload(file: ForeignFile, path: Path, workload: str) -> None:

@@ -6,9 +6,6 @@ in the form that they read, and are not given to them here.
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -16,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.porcupine_program import NOTHING, PorcupineMissing, build, judge
 from nemesis.checkers import select_foreign
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Verdict
@@ -26,10 +24,7 @@ from nemesis.history.foreign.operations import Operation, form_of
 from nemesis.history.memory import history_of
 from tests.history.foreign.reading import events_of, read
 
-SOURCE = Path(__file__).parent / "porcupine"
 PROCESSES = 3
-NOTHING = -1
-"""What a register holds that was never written, in Porcupine's words."""
 FUNCTIONS = {
     "register": ("write", "read"),
     "cas-register": ("write", "read", "cas"),
@@ -44,21 +39,10 @@ History = list[dict[str, Any]]
 @pytest.fixture(scope="module")
 def porcupine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program that asks Porcupine."""
-    if shutil.which("go") is None:
-        pytest.skip("there is no Go on this machine")
-    program = tmp_path_factory.mktemp("porcupine") / "porcupine"
-    built = subprocess.run(
-        ["go", "build", "-o", str(program), "."],
-        cwd=SOURCE,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    if built.returncode != 0 and "dial tcp" in built.stderr:
-        pytest.skip("Porcupine cannot be fetched on this machine")
-    assert built.returncode == 0, built.stderr
-    return program
+    try:
+        return build(tmp_path_factory.mktemp("porcupine"))
+    except PorcupineMissing as missing:
+        pytest.skip(str(missing))
 
 
 def drawn(rng: Random, workload: str) -> History:
@@ -129,18 +113,7 @@ def our_opinion(text: str, workload: str) -> str | None:
 
 
 def their_opinions(program: Path, histories: list[History], workload: str) -> list[str]:
-    asked = [
-        json.dumps({"mutex": workload == "mutex", "operations": history}) for history in histories
-    ]
-    answer = subprocess.run(
-        [str(program)],
-        input="\n".join(asked) + "\n",
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=True,
-    )
-    return answer.stdout.split()
+    return [answer.verdict for answer in judge(program, workload, histories)]
 
 
 def agree(program: Path, workload: str, count: int) -> Counter[str]:

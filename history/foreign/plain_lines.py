@@ -1,0 +1,273 @@
+"""Histories of plain EDN lines, which compiled code reads: much faster than ``lines``, and with the same result.
+
+A history is *plain* if each line is an operation of a client in a common form (``plain_kernels``) or an operation of
+``nemesis``, the lines are in order, and each process does one thing at a time. Then no line is damaged, and at most
+notes are written about the file. ``read_plain`` returns None for any other file, and ``importing.read_file`` reads it.
+
+The text is cut into chunks at line ends; threads read them at the same time. Limits: the file and 128 bytes for each
+line are in memory at once.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nemesis.history.foreign import edn
+from nemesis.history.foreign.edn import EdnError
+from nemesis.history.foreign.lines import GZIP, says_nothing
+from nemesis.history.foreign.operation_order import LINE_NS
+from nemesis.history.foreign.operations import NotAnOperation, Operation, operation_of
+from nemesis.history.foreign.problems import Damage, Problems
+
+if TYPE_CHECKING:
+    from nemesis.history.foreign.plain_kernels import Bytes, Numbers
+
+WORTH_COMPILED: Final = 2_000_000
+"""Bytes of a file that are worth importing compiled code for."""
+CHUNK_BYTES: Final = 8_000_000
+MAX_OTHERS: Final = 1_000
+"""Lines that are not plain, beyond one in a hundred, before the file is not plain."""
+PROBE_BYTES: Final = 64 * 1024
+_BEGINNINGS: Final = (b"{", b"#")
+_OBJECT, _LISTS, _REGISTERS = range(3)
+_KINDS: Final = MappingProxyType(
+    {
+        "register": _OBJECT,
+        "cas-register": _OBJECT,
+        "list-append": _LISTS,
+        "rw-register": _REGISTERS,
+    }
+)
+"""How values are written in each workload that is read so."""
+_FUNCTIONS: Final = MappingProxyType(
+    {"register": 0b0011, "cas-register": 0b0111, "list-append": 0b1000, "rw-register": 0b1000}
+)
+"""A bit for each function of a workload, as ``plain_kernels`` counts them."""
+_NOTHING: Final = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainHistory:
+    """The lines of a plain history, without blank ones. Arrays have an entry for each line."""
+
+    rows: Numbers
+    """A row of ``plain_kernels.COLUMNS`` for each line."""
+    flat: Numbers
+    """The micro-operations of all lines."""
+    line: Numbers
+    """Its number in the file, from 1."""
+    time: Numbers
+    """In ns, each later than the one before."""
+    process: Numbers
+    """Small numbers of the clients; −1 for operations of ``nemesis``."""
+    process_names: Numbers
+    """The process for each small number."""
+    seq: Numbers
+    """Position of the line's event among all events."""
+    op: Numbers
+    """The number of the operation; −1 for operations of ``nemesis``."""
+    source: Numbers
+    """The line that states the value of the line's event; −1 for operations of ``nemesis``."""
+    others: dict[int, Operation]
+    """Operations of ``nemesis``, by their position here."""
+    errors: dict[int, Any]
+    """What lines state as their error, by their position here."""
+    problems: Problems
+    """Notes alone."""
+    is_timed: bool
+
+
+def read_plain(path: Path, workload: str) -> PlainHistory | None:
+    """Return the history in a file; None if it is not plain, or not worth compiled code. Raises OSError."""
+    if workload not in _KINDS or find_spec("numba") is None or not path.is_file():
+        return None
+    text = _text(path)
+    return None if text is None else parse_plain(text, workload)
+
+
+def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
+    """Return the history in a text that ends with a line feed; None if it is not plain."""
+    from nemesis.history.foreign import plain_kernels as kernels
+
+    rows, flat = _scanned(text, _KINDS[workload])
+    others = _others(text, rows)
+    if others is None:
+        return None
+    is_said = rows[:, kernels.STATUS] != kernels.BLANK
+    position = np.cumsum(is_said) - 1
+    others = {int(position[line]): operation for line, operation in others.items()}
+    line = np.flatnonzero(is_said) + 1
+    rows = rows if is_said.all() else rows[is_said]
+    errors = _errors(text, rows)
+    problems = Problems()
+    time = _times(rows, line, problems)
+    is_client = rows[:, kernels.STATUS] == kernels.PLAIN
+    if errors is None or time is None or not (rows[is_client, kernels.TYPE] == 0).any():
+        return None
+    names, numbers = np.unique(rows[is_client, kernels.PROCESS], return_inverse=True)
+    process, seq, op, source = (np.full(len(rows), -1, dtype=np.int64) for _ in range(4))
+    process[is_client] = numbers
+    if not kernels.pair(rows, process, len(names), _FUNCTIONS[workload], flat, seq, op, source):
+        return None
+    seq[~is_client] = np.count_nonzero(is_client) + np.arange(len(others))
+    return PlainHistory(
+        rows,
+        flat,
+        line,
+        time,
+        process,
+        names,
+        seq,
+        op,
+        source,
+        others,
+        errors,
+        problems,
+        is_timed=bool((rows[0, kernels.TIME]) >= 0),
+    )
+
+
+def _text(path: Path) -> Bytes | None:
+    """The text of a file, decompressed, with a line feed at its end; None if it does not begin like a plain one."""
+    with path.open("rb") as file:
+        beginning = file.read(len(GZIP))
+    if beginning == GZIP:
+        content = _decompressed(path)
+    else:
+        is_worth_it = path.stat().st_size >= WORTH_COMPILED and beginning[:1] in _BEGINNINGS
+        content = path.read_bytes() if is_worth_it else b""
+    is_text = content[:1] in _BEGINNINGS and b"\0" not in content[:PROBE_BYTES]
+    if len(content) < WORTH_COMPILED or not is_text:
+        return None
+    return np.frombuffer(content if content.endswith(b"\n") else content + b"\n", dtype=np.uint8)
+
+
+def _decompressed(path: Path) -> bytes:
+    """The text of a file; empty if it is damaged, which the reader of lines reports."""
+    try:
+        with gzip.open(path) as file:
+            return file.read()
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return b""
+
+
+def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers]:
+    """The rows of all lines, and their micro-operations."""
+    from nemesis.history.foreign import plain_kernels as kernels
+
+    cuts = [0]
+    while cuts[-1] < len(text):
+        offset = min(cuts[-1] + CHUNK_BYTES, len(text)) - 1
+        while text[offset] != ord("\n"):
+            offset += 1
+        cuts.append(offset + 1)
+    chunks = list(pairwise(cuts))
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        counts = threads.map(lambda chunk: np.count_nonzero(text[slice(*chunk)] == 10), chunks)
+        edges = np.concatenate(([0], np.cumsum(list(counts))))
+        rows = np.empty((edges[-1], kernels.COLUMNS), dtype=np.int64)
+        flats = list(
+            threads.map(
+                partial(_scan_chunk, text, kind),
+                chunks,
+                [rows[first:end] for first, end in pairwise(edges)],
+            )
+        )
+    used = 0
+    for flat, (first, end) in zip(flats, pairwise(edges), strict=True):
+        rows[first:end, kernels.FLAT_START : kernels.FLAT_END + 1] += used
+        used += len(flat)
+    return rows, np.concatenate([_NOTHING, *flats])
+
+
+def _scan_chunk(text: Bytes, kind: int, chunk: tuple[int, int], rows: Numbers) -> Numbers:
+    """Fill the rows of a chunk; return its micro-operations."""
+    from nemesis.history.foreign import plain_kernels as kernels
+
+    start, stop = chunk
+    # A number takes two bytes of text at least; the rest is for a line that turns out not to be plain.
+    flat = np.empty((stop - start) // 2 + 8 if kind != _OBJECT else 0, dtype=np.int64)
+    return flat[: kernels.scan(text, start, stop, kind, rows, flat)].copy()
+
+
+def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
+    """The operations of lines that are not plain, by line; fills their rows. None if one is not of ``nemesis``."""
+    from nemesis.history.foreign import plain_kernels as kernels
+
+    lines = np.flatnonzero(rows[:, kernels.STATUS] == kernels.OTHER)
+    if len(lines) > MAX_OTHERS + len(rows) // 100:
+        return None
+    others: dict[int, Operation] = {}
+    for line in lines.tolist():
+        row = rows[line]
+        words = _words(text, row[kernels.START], row[kernels.END])
+        if says_nothing(words):
+            row[kernels.STATUS] = kernels.BLANK
+            continue
+        try:
+            operation = operation_of(edn.loads(words), line + 1)
+        except (EdnError, NotAnOperation):
+            return None
+        if operation.is_of_client:
+            return None
+        row[kernels.TIME] = kernels.MISSING if operation.time is None else operation.time
+        row[kernels.INDEX] = kernels.MISSING if operation.index is None else operation.index
+        row[kernels.ERROR_START] = kernels.MISSING
+        others[line] = operation
+    return others
+
+
+def _words(text: Bytes, start: int, end: int) -> str:
+    return bytes(text[start:end]).decode("utf-8", errors="replace")
+
+
+def _errors(text: Bytes, rows: Numbers) -> dict[int, Any] | None:
+    """The errors that lines state; None if one is not EDN."""
+    from nemesis.history.foreign import plain_kernels as kernels
+
+    lines = np.flatnonzero(rows[:, kernels.ERROR_START] >= 0)
+    spans = rows[lines, kernels.ERROR_START : kernels.ERROR_END + 1].tolist()
+    known: dict[str, Any] = {}
+    errors = {}
+    for line, (start, end) in zip(lines.tolist(), spans, strict=True):
+        words = _words(text, start, end)
+        try:
+            error = known[words] if words in known else known.setdefault(words, edn.loads(words))
+        except EdnError:
+            return None
+        if error is not None:
+            errors[line] = error
+    return errors
+
+
+def _times(rows: Numbers, line: Numbers, problems: Problems) -> Numbers | None:
+    """The time of each line, as ``operation_order`` gives it; notes times that fall. None if lines are not in order."""
+    from nemesis.history.foreign import plain_kernels as kernels
+
+    time, index = rows[:, kernels.TIME], rows[:, kernels.INDEX]
+    has_index, is_timed = index >= 0, time >= 0
+    if has_index.any() and (index[0] > 1 or (np.diff(index) != 1).any() or index[0] < 0):
+        return None
+    if is_timed.any() != is_timed.all():
+        return None
+    falls = np.flatnonzero(np.diff(time) < 0) + 1
+    if len(falls) and not has_index.any():
+        return None
+    for number in line[falls].tolist():
+        problems.note(Damage.TIME_FALLS, number)
+    stated = time if is_timed.any() else line * LINE_NS
+    steps = np.arange(len(rows))
+    times: Numbers = np.maximum.accumulate(stated - steps) + steps
+    return times
