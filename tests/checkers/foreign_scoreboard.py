@@ -33,8 +33,9 @@ HEAD: Final = """# External histories on the scoreboard
 Written by `python -m tests.checkers.foreign_scoreboard docs/foreign-scoreboard.md`.
 The cases are ours: each follows from the definition of a tool or a model (`tests/checkers/foreign_cases.py`).
 *Unknown* counts cases without a verdict.
-*Random* histories are compared with every order of their operations (`tests/checkers/random_models.py`).
-Of these, *unknown* counts histories without an order that are not `invalid`. A nightly test compares 10,000 of each.
+*Random* histories are compared with the definition of each model (`tests/checkers/random_models.py`).
+Of these, *unknown* counts histories that the model forbids and that are not `invalid`.
+A nightly test compares 10,000 of each.
 Times are in seconds, on the machine that wrote the page. Ours are for reading and judging in this process.
 Porcupine's are for the same cases in the same run, and for checking alone (`benchmarks/porcupine`).
 A dash stands where Porcupine has no model that we gave it.
@@ -92,22 +93,20 @@ def scores(cases: Iterable[ForeignCase]) -> dict[tuple[str, str, str], Score]:
 
 
 def random_scores() -> dict[tuple[str, str, str], Score]:
-    """Return the score of random histories of each workload."""
-    table = {}
-    for workload in DRAWS:
-        began = time.perf_counter()
-        counted = count(workload, range(HISTORIES))
-        seconds = time.perf_counter() - began
-        table[RANDOM, workload, DASH] = Score(
-            counted.agree, counted.unknown, counted.wrong, seconds
+    """Return the score of random histories of each workload and model."""
+    return {
+        (RANDOM, workload, model): Score(
+            counted.agree, counted.unknown, counted.wrong, counted.seconds
         )
-    return table
+        for workload in DRAWS
+        for model, counted in count(workload, range(HISTORIES)).items()
+    }
 
 
 def histories_of(source: str, workload: str) -> list[list[dict[str, Any]]]:
     """Return the histories of a row of the page as Porcupine takes them."""
     if source == RANDOM:
-        drawn = (DRAWS[workload](Random(seed))[1] for seed in range(HISTORIES))
+        drawn = (DRAWS[workload](Random(seed)).events for seed in range(HISTORIES))
     else:
         drawn = (
             list(events_of(read(case.text), workload, Names()))
