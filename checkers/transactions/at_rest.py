@@ -2,10 +2,10 @@
 
 **transactions-possible**: when no fault is in force any more, a new producer of each transactional id can begin, write
 a record and commit. At the end of a run the harness does so, again and again until it succeeds or the time for the
-final reads is over. A transactional id is judged if it had more time without faults than a cluster may take to recover
+final reads ends. A transactional id is judged if it had more time without faults than a cluster may take to recover
 (``recovery_bound``). Smallest break: the last producer of a transactional id is refused a second after all faults.
 
-Why this is the promise: whatever a producer left behind, the InitProducerId of the next one aborts it (KIP-98). A
+Why this is the promise: a transaction that a producer left open is aborted by the InitProducerId of the next (KIP-98). A
 cluster that refuses all transactions breaks no other property of transactions, because nothing is committed.
 
 What a correct cluster does and is not convicted for: an attempt may fail and be repeated. ``unknown`` is a
