@@ -20,7 +20,7 @@ from nemesis.checkers.cycles.internal import (
 )
 from nemesis.checkers.cycles.key_options import WFR
 from nemesis.checkers.cycles.key_orders import KeyOrders, key_orders
-from nemesis.checkers.cycles.list_edges import list_edges
+from nemesis.checkers.cycles.list_edges import list_edges, unread_edges
 from nemesis.checkers.cycles.lookup import NOTHING
 from nemesis.checkers.cycles.models import ANOMALIES, Level, Model
 from nemesis.checkers.cycles.orders.problem import Problem
@@ -112,7 +112,11 @@ def analyse_lists(rows: Rows, model: Model) -> Analysis:
     edges = list_edges(txns, micro, writes, last_read, analysis.own, list_orders, read_index)
     _search(analysis, read_index, edges)
     if not is_broken(analysis, model):
-        analysis.cycle_exists = of_lists(txns, read_index.committed, edges, model)
+        problem = Problem.of(
+            txns, micro, writes, last_read, read_index, model.level, model.session_order
+        )
+        unread = unread_edges(writes, list_orders, read_index)
+        analysis.cycle_exists = of_lists(txns, edges, unread, problem)
     return analysis
 
 

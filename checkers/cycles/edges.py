@@ -56,6 +56,9 @@ class Edges:
             via=np.concatenate([part.via for part in parts]),
         )
 
+    def reversed(self) -> Edges:
+        return Edges(self.target, self.source, self.kind, self.via)
+
     def where(self, mask: Mask) -> Edges:
         return Edges(self.source[mask], self.target[mask], self.kind[mask], self.via[mask])
 

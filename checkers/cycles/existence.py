@@ -7,7 +7,6 @@ from nemesis.checkers.cycles.models import CYCLE_EXISTS, Model
 from nemesis.checkers.cycles.orders.contradiction import Contradiction
 from nemesis.checkers.cycles.orders.contradiction import Reason as Hop
 from nemesis.checkers.cycles.orders.verdict import CycleExists
-from nemesis.checkers.cycles.reasons import Reasons
 from nemesis.checkers.cycles.transaction_names import SHOWN, Words
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding, Verdict
@@ -20,23 +19,18 @@ def existence_finding(words: Words, exists: CycleExists, model: Model) -> Findin
         return finding(CYCLE_EXISTS, "the history", sentence, verdict=Verdict.UNKNOWN)
     if exists.contradicted is not None:
         return contradicted_finding(words, exists.contradicted)
-    if exists.contradiction is not None:
-        return _of_registers(words, exists.contradiction, model)
-    txns = [step.source for step in exists.steps]
-    names = [words.analysis.txns.name(txn) for txn in txns]
-    reasons = Reasons(words)
-    steps = [reasons.of(step) for step in exists.steps]
-    keys = dict.fromkeys(words.key(step.via) for step in exists.steps if step.via >= 0)
-    sentence = f"{_listed(names)} have no order that {model.name} allows: each comes before the next, in a circle."
-    return _finding(words, ", ".join(keys), sentence, txns, steps)
+    assert exists.contradiction is not None
+    return _of_orders(words, exists.contradiction, model)
 
 
-def _of_registers(words: Words, contradiction: Contradiction, model: Model) -> Finding:
+def _of_orders(words: Words, contradiction: Contradiction, model: Model) -> Finding:
     names = [words.analysis.txns.name(txn) for txn in contradiction.txns]
     keys = dict.fromkeys(
         name for cycle in contradiction.cycles for hop in cycle for name in _keys(words, hop)
     )
-    sentence = f"{_listed(names)} have no order that {model.name} allows, in either order of the writes of a key."
+    is_open = any(hop.before >= 0 for cycle in contradiction.cycles for hop in cycle)
+    assumed = f", in either order of the {words.changes} of a key" if is_open else ""
+    sentence = f"{_listed(names)} have no order that {model.name} allows{assumed}."
     steps = [_cycle(words, cycle) for cycle in contradiction.cycles]
     return _finding(
         words, ", ".join(keys) or "the history", sentence, list(contradiction.txns), steps
@@ -62,7 +56,7 @@ def _cycle(words: Words, cycle: tuple[Hop, ...]) -> str:
     """One cycle, with the orders that it assumes."""
     name = words.analysis.txns.name
     assumed = dict.fromkeys(
-        f"{name(hop.before)} wrote {_key(words, hop.key)} before {name(hop.target)}"
+        f"{name(hop.before)} {_wrote(words)} {_key(words, hop.key)} before {name(hop.target)}"
         for hop in cycle
         if hop.before >= 0
     )
@@ -78,16 +72,24 @@ def _hop(words: Words, hop: Hop) -> str:
     return f"{a} comes before {b}, because {_because(words, hop, a, b)}"
 
 
+def _wrote(words: Words) -> str:
+    return "wrote" if words.analysis.list_orders is None else "appended to"
+
+
 def _because(words: Words, hop: Hop, a: str, b: str) -> str:
+    is_list = words.analysis.list_orders is not None
     if hop.read < 0:
+        if hop.is_known and is_list:
+            return f"the lists that were read show that {b} appended after it"
         if hop.is_known:
             return f"--{words.analysis.key_orders.option} states the order of what they wrote"
         if hop.before >= 0:
-            return f"it wrote {_key(words, hop.key)} first"
+            return f"it {_wrote(words)} {_key(words, hop.key)} first"
         return f"{a} had ended before {b} began"
     if words.txn(hop.read) == hop.target:
-        return f"{words.read(hop.read)}, which {a} wrote"
-    return f"{words.read(hop.read)}, and {b} wrote it later"
+        whose = f"whose last element {a} appended" if is_list else f"which {a} wrote"
+        return f"{words.read(hop.read)}, {whose}"
+    return f"{words.read(hop.read)}, and {b} {words.wrote} {'to it' if is_list else 'it'} later"
 
 
 def _listed(names: list[str]) -> str:

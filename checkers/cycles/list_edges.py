@@ -75,6 +75,20 @@ def list_edges(
     return Edges.joined(parts)
 
 
+def unread_edges(writes: Writes, list_orders: ListOrders, read_index: ReadIndex) -> Edges:
+    """Return ww edges between the committed appends to each key that no read shows, as if they came as they appear.
+
+    Nothing shows that order; an order of them exists, though. One append stands for all of its transaction.
+    """
+    is_unread = (list_orders.position < 0) & list_orders.ordered[writes.key]
+    chosen = np.flatnonzero(is_unread & writes.is_last & read_index.committed[writes.txn])
+    chosen = chosen[np.lexsort((writes.txn[chosen], writes.key[chosen]))]
+    before, after = chosen[:-1], chosen[1:]
+    same_key = writes.key[before] == writes.key[after]
+    before, after = before[same_key], after[same_key]
+    return Edges.of(WW, writes.txn[before], writes.txn[after], writes.micro[after])
+
+
 def _standing(list_orders: ListOrders, is_live: Mask) -> Numbers:
     """For each position in the list orders its write, −1 if no committed transaction wrote it."""
     standing = np.where(list_orders.write >= 0, list_orders.write, -1)

@@ -51,6 +51,11 @@ class Words:
         return "wrote" if self.analysis.list_orders is None else "appended"
 
     @property
+    def changes(self) -> str:
+        """The noun of ``wrote``, in the plural."""
+        return "writes" if self.analysis.list_orders is None else "appends"
+
+    @property
     def written(self) -> str:
         """The participle of ``wrote``."""
         return "written" if self.analysis.list_orders is None else "appended"

@@ -1,4 +1,4 @@
-"""Connected components of a graph: by scipy, or in Python where scipy is not installed.
+"""Connected components of a graph: by scipy, or in Python if it is small or scipy is not installed.
 
 Both give each node a number that is equal for the nodes of one component. Which number it is does not matter.
 """
@@ -6,17 +6,21 @@ Both give each node a number that is equal for the nodes of one component. Which
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Final
 
 import numpy as np
 
 from nemesis.checkers.framework.arrays import Numbers
+
+SMALL: Final = 300
+"""Nodes and edges that Python walks faster than scipy makes a graph of them."""
 
 
 def components(count: int, source: Numbers, target: Numbers, *, is_strong: bool) -> Numbers:
     """Return for each of ``count`` nodes the number of its component, strongly or weakly connected."""
     if not count:
         return np.zeros(0, dtype=np.int64)
-    if find_spec("scipy") is None:
+    if count + len(source) <= SMALL or find_spec("scipy") is None:
         if not is_strong:
             source, target = np.concatenate([source, target]), np.concatenate([target, source])
         return strong_components(count, source, target)

@@ -10,7 +10,7 @@ the queues with either, all operations are put into one order by ``depth_search`
   permits more than a drain does, so a queue without such an order has none with the drain.
 * A dequeue in doubt takes only values that have more enqueues than dequeues that returned them. Otherwise one of these
   dequeues would lack its value.
-* A queue with a drain in doubt is not searched: it takes any number of values.
+* A drain in doubt is as many dequeues in doubt as there are values that these may take. All of them may be late.
 
 A state of the search is the values in the queue. So the memory is bounded by ``MAX_VALUES``, and the length of a queue
 by the enqueues that had begun and the dequeues that had ended at each moment.
@@ -89,12 +89,9 @@ def searched_queues(
 
 
 def _needs_search(of_key: Operations) -> bool:
-    is_in_doubt = of_key.outcome == INFO
-    if np.any((of_key.f == DRAIN) & is_in_doubt):
-        return False
     values = of_key.value[(of_key.f == ENQUEUE) & (of_key.outcome != FAIL)]
     is_repeated = len(np.unique(values)) < len(values)
-    return is_repeated or bool(np.any((of_key.f == DEQUEUE) & is_in_doubt))
+    return is_repeated or bool(np.any((of_key.f != ENQUEUE) & (of_key.outcome == INFO)))
 
 
 def _without_drains(of_key: Operations, lists: Listed) -> Operations:
@@ -104,11 +101,22 @@ def _without_drains(of_key: Operations, lists: Listed) -> Operations:
         return of_key
     drains = np.flatnonzero(is_drain & (of_key.outcome == OK))
     by, values = answers(of_key, lists)
-    positions = np.concatenate([by, drains])
-    taken = np.concatenate([values, np.full(len(drains), UNSET, dtype=np.int64)])
+    of_drains = _dequeues(
+        of_key,
+        np.concatenate([by, drains]),
+        np.concatenate([values, np.full(len(drains), UNSET, dtype=np.int64)]),
+    )
+    known = concatenated(Operations, [of_key.select(~is_drain), of_drains])
+    in_doubt = np.flatnonzero(is_drain & (of_key.outcome == INFO))
+    positions = np.repeat(in_doubt, _spare(known).total())
+    of_doubt = _dequeues(of_key, positions, np.full(len(positions), UNSET, dtype=np.int64))
+    return concatenated(Operations, [known, of_doubt])
+
+
+def _dequeues(of_key: Operations, positions: Numbers, values: Numbers) -> Operations:
+    """Return dequeues of these values at the times of the drains at these positions."""
     dequeues = of_key.select(positions)
-    dequeues = replace(dequeues, f=np.full_like(dequeues.f, DEQUEUE), value=taken)
-    return concatenated(Operations, [of_key.select(~is_drain), dequeues])
+    return replace(dequeues, f=np.full_like(dequeues.f, DEQUEUE), value=values)
 
 
 def _search(name: str, of_key: Operations, max_values: int) -> Finding | None:
@@ -160,14 +168,14 @@ def _too_many(name: str, kept: Operations) -> Finding:
     return finding(name, key, sentence, *phrases.rows(kept, 0), verdict=Verdict.UNKNOWN)
 
 
-def _spare(kept: Operations) -> frozenset[int]:
-    """The values that dequeues in doubt may take: those with more enqueues than dequeues that returned them."""
+def _spare(kept: Operations) -> Counter[int]:
+    """The values that dequeues in doubt may take: enqueues without the dequeues that returned their value."""
     enqueues = Counter(kept.value[(kept.f == ENQUEUE) & (kept.outcome != FAIL)].tolist())
     returned = Counter(kept.value[(kept.f == DEQUEUE) & (kept.outcome == OK)].tolist())
-    return frozenset(enqueues - returned)
+    return enqueues - returned
 
 
-def _step(spare: frozenset[int], state: Values, effect: QueueEffect) -> Values | None:
+def _step(spare: Counter[int], state: Values, effect: QueueEffect) -> Values | None:
     if effect.f == ENQUEUE:
         return (*state, effect.value)
     if effect.value == UNSET:

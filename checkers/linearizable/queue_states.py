@@ -50,7 +50,7 @@ class QueueStates:
     takers_in_doubt: Numbers
     """How many values of its queue dequeues of unknown outcome may have taken; ``NEVER``: any number."""
     is_missing: Mask
-    """Enqueued and not dequeued."""
+    """Enqueued more often than dequeued, by operations that succeeded."""
     is_lost: Mask
     """Missing for certain."""
     is_recovered: Mask
@@ -90,11 +90,12 @@ class QueueStates:
         enqueued, attempted = puts.succeeded, puts.attempted
         first_taken = first_of(of_taker, finish[takers], takers, count)
         too_early = values_at(finish, first_taken, NEVER) < values_at(start, attempted, NEVER)
-        is_missing = (enqueued != NONE) & (first_taken == NONE)
+        taken_count = np.bincount(of_taker, minlength=count)
         empty = _found_empty(operations, elements.key)
-        is_gone = is_missing & (
-            values_at(start, empty, ALWAYS) > values_at(finish, enqueued, NEVER)
-        )
+        is_put = outcome[enqueues] == OK
+        is_before = is_put & (finish[enqueues] < values_at(start, empty, ALWAYS)[of_enqueue])
+        gone = np.bincount(of_enqueue[is_before], minlength=count) - taken_count
+        is_gone = gone > 0
         in_doubt = _in_doubt(operations, elements.key)
         return cls(
             key=elements.key,
@@ -103,11 +104,11 @@ class QueueStates:
             first_taken=first_taken,
             last_taken=first_of(of_taker, -finish[takers], takers, count),
             unexpected=np.where(too_early, first_taken, NONE),
-            taken_count=np.bincount(of_taker, minlength=count),
+            taken_count=taken_count,
             empty=empty,
             takers_in_doubt=in_doubt,
-            is_missing=is_missing,
-            is_lost=is_gone & (_per_key(elements.key, is_gone) > in_doubt),
+            is_missing=np.bincount(of_enqueue[is_put], minlength=count) > taken_count,
+            is_lost=is_gone & (_per_key(elements.key, np.maximum(gone, 0)) > in_doubt),
             is_recovered=(enqueued == NONE) & (attempted != NONE) & (first_taken != NONE),
         )
 
@@ -137,8 +138,10 @@ def _in_doubt(operations: Operations, keys: Numbers) -> Numbers:
     return np.where(is_any, NEVER, count)
 
 
-def _per_key(keys: Numbers, mask: Mask) -> Numbers:
-    """For each entry how many of its key the mask holds."""
+def _per_key(keys: Numbers, counts: Numbers) -> Numbers:
+    """For each entry the sum of the counts of its key."""
     distinct, of_key = np.unique(keys, return_inverse=True)
-    counts: Numbers = np.bincount(of_key[mask], minlength=len(distinct))[of_key]
-    return counts
+    sums = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(sums, of_key, counts)
+    of_entry: Numbers = sums[of_key]
+    return of_entry

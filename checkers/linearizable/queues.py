@@ -3,9 +3,10 @@
 A *drain* dequeues until the queue is empty. The queue was *empty* at some moment of a successful drain, and of a
 successful dequeue without a value.
 
-* **queue-lost**: a value whose enqueue succeeded and that nobody dequeued, although the queue was empty afterwards.
-  Dequeues of unknown outcome may have taken one value each, such drains any number: while they explain all that is
-  missing, it is ``unknown``; so is what was enqueued when nobody saw the queue empty afterwards.
+* **queue-lost**: a value whose enqueue succeeded and that nobody dequeued, although the queue was empty afterwards; or
+  one that was enqueued several times before, and dequeued less often. Dequeues of unknown outcome may have taken one
+  value each, such drains any number: while they explain all that is missing, it is ``unknown``; so is what was enqueued
+  when nobody saw the queue empty afterwards.
   Smallest break: enqueue 1 is over; a drain that begins afterwards returns nothing.
 * **queue-unexpected**: a value was dequeued that nobody had tried to enqueue by then, or whose enqueue had failed.
   Smallest break: a dequeue returns 1.
@@ -14,10 +15,9 @@ successful dequeue without a value.
   Smallest break: enqueue 1; two dequeues return 1.
 * **queue-order** (``FifoQueue`` alone): the enqueue of a value was over before that of another one began, and the other
   one's dequeue was over before its own began, or it was not dequeued at all. Judged of values that were enqueued and
-  dequeued once, and of those that are still there, where no dequeue of unknown outcome can have taken them; of what one
-  drain returned no order is assumed. Queues with dequeues of unknown outcome, or with values that were enqueued several
-  times, are searched for an order of all operations (``queue_search``), ``unknown`` at the bound. They are not searched
-  if a drain is in doubt.
+  dequeued once, and of those that are still there, where no operation of unknown outcome can have taken them; of what
+  one drain returned no order is assumed. Queues with dequeues or drains of unknown outcome, or with values that were
+  enqueued several times, are searched for an order of all operations (``queue_search``), ``unknown`` at the bound.
   Smallest break: enqueue 1, enqueue 2, dequeue 2, one after the other.
 * **queue-empty** (``FifoQueue`` alone): a queue was found empty that held one value or another at each moment of that
   operation. Judged of the same values. Smallest break: enqueue 1, dequeue nothing, dequeue 1, one after the other.
@@ -136,11 +136,16 @@ class _Telling:
     def _lost(self, element: int) -> Finding:
         key, value = self.elements.names(element)
         enqueue, empty = self.states.puts.succeeded[element], self.states.empty[element]
-        sentence = f"{value} is lost from {key}: it was enqueued, nobody dequeued it, and the queue was empty then."
+        times = int(self.states.taken_count[element])
+        fate = f"it was dequeued less often, {times} times" if times else "nobody dequeued it"
+        sentence = (
+            f"{value} is lost from {key}: it was enqueued, {fate}, and the queue was empty then."
+        )
+        none = f"All dequeues and drains returned {value} {times} times."
         steps = [
             f"enqueue {value} was over at {self.operations.finish[enqueue]:,} ns.",
             f"The queue was found empty by an operation that was under way {phrases.when(self.operations, empty)}.",
-            f"No dequeue and no drain returned {value}.",
+            none if times else f"No dequeue and no drain returned {value}.",
         ]
         in_doubt = int(self.states.takers_in_doubt[element])
         if in_doubt:

@@ -24,8 +24,9 @@ HEAD: Final = """# External histories on the scoreboard
 Written by `python -m tests.checkers.foreign_scoreboard docs/foreign-scoreboard.md`.
 The cases are ours: each follows from the definition of a tool or a model (`tests/checkers/foreign_cases.py`).
 *Unknown* counts cases without a verdict.
-*Random* histories are compared with every order of their operations (`tests/checkers/random_models.py`).
-Of these, *unknown* counts histories without an order that are not `invalid`. A nightly test compares 10,000 of each.
+*Random* histories are compared with the definition of each model (`tests/checkers/random_models.py`).
+Of these, *unknown* counts histories that the model forbids and that are not `invalid`.
+A nightly test compares 10,000 of each.
 Times are for judging in this process, on the machine that wrote the page.
 
 | source | workload | model | cases | agree | disagree | unknown | seconds |
@@ -70,14 +71,14 @@ def scores(cases: Iterable[ForeignCase]) -> dict[tuple[str, str, str], Score]:
 
 
 def random_scores() -> dict[tuple[str, str, str], Score]:
-    """Return the score of random histories of each workload."""
-    table = {}
-    for workload in DRAWS:
-        began = time.perf_counter()
-        counted = count(workload, range(HISTORIES))
-        seconds = time.perf_counter() - began
-        table[RANDOM, workload, "–"] = Score(counted.agree, counted.unknown, counted.wrong, seconds)
-    return table
+    """Return the score of random histories of each workload and model."""
+    return {
+        (RANDOM, workload, model): Score(
+            counted.agree, counted.unknown, counted.wrong, counted.seconds
+        )
+        for workload in DRAWS
+        for model, counted in count(workload, range(HISTORIES)).items()
+    }
 
 
 def page() -> str:

@@ -26,6 +26,7 @@ from nemesis.checkers.cycles.orders.search import (
     decide,
     topological_rank,
 )
+from nemesis.checkers.cycles.transactions import Mask
 from nemesis.checkers.framework.arrays import Numbers
 
 MAX_TRIED: Final = 30_000
@@ -147,15 +148,28 @@ def _reason(choices: Choices, hop: Hop, literal: Literal | None) -> Reason:
 
 
 def _certain_read(problem: Problem, hop: Hop) -> int:
-    """The read that shows an edge without a choice, −1 if the order of sessions does."""
+    """The read that shows an edge without a choice, −1 if the order of sessions or a known one of writers does."""
     if hop.kind == WW:
         shown = (problem.reader == hop.target) & (problem.read_from == hop.source)
     else:
         written = problem.write_key[problem.writer == hop.target]
-        shown = (problem.reader == hop.source) & (problem.read_from == NIL)
-        shown &= np.isin(problem.read_key, written)
+        shown = (problem.reader == hop.source) & np.isin(problem.read_key, written)
+        shown &= (problem.read_from == NIL) | _is_known_before(problem, hop.target)[
+            problem.read_from
+        ]
     reads = problem.read_micro[shown]
     return int(reads[0]) if len(reads) else -1
+
+
+def _is_known_before(problem: Problem, txn: int) -> Mask:
+    """For each transaction whether the problem states that it comes before one; one entry more, for ``NIL``."""
+    is_before = np.zeros(len(problem) + 1, dtype=np.bool_)
+    waiting = [txn]
+    while waiting:
+        more = problem.before[problem.after == waiting.pop()]
+        waiting += more[~is_before[more]].tolist()
+        is_before[more] = True
+    return is_before
 
 
 def _read(problem: Problem, reader: int, key: int, writer: int) -> int:

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from nemesis.checkers.cycles.models import Level
-from nemesis.checkers.cycles.orders.bits import Bits, add, draw, empty, force, session_order
+from nemesis.checkers.cycles.orders.bits import (
+    Bits,
+    add,
+    closed,
+    draw,
+    empty,
+    force,
+    has,
+    session_order,
+)
 from nemesis.checkers.cycles.orders.forbidden import Closing, Graph
 from nemesis.checkers.cycles.orders.problem import NIL, Problem
 from nemesis.checkers.cycles.transactions import Mask
@@ -54,14 +63,11 @@ class Choices:
         _add_nil(problem, rw)
         readers = _readers(problem)
         first, second = _pairs(problem, readers)
-        return cls(
-            problem,
-            Graph(problem.level, plain, rw, visible),
-            readers,
-            first,
-            second,
-            np.zeros(len(first), dtype=np.int8),
-        )
+        decided = _known_sides(problem, first, second)
+        graph = Graph(problem.level, plain, rw, visible)
+        choices = cls(problem, graph, readers, first, second, decided)
+        choices._draw(decided, graph)
+        return choices
 
     def force(self) -> None:
         """Decide what reachability decides."""
@@ -141,6 +147,19 @@ def _pairs(problem: Problem, readers: Bits) -> tuple[Numbers, Numbers]:
         first.append(a)
         second.append(b)
     return np.concatenate(first), np.concatenate(second)
+
+
+def _known_sides(problem: Problem, first: Numbers, second: Numbers) -> Sides:
+    """The choices of writers of which the problem states the order, or that of others between them."""
+    decided = np.zeros(len(first), dtype=np.int8)
+    if len(problem.before):
+        known = empty(len(problem), len(problem))
+        add(known, problem.before, problem.after)
+        known = closed(known)
+        a, b = problem.writer[first], problem.writer[second]
+        decided[has(known, a, b)] = FIRST
+        decided[has(known, b, a)] = SECOND
+    return decided
 
 
 def is_polynomial(level: Level) -> bool:

@@ -2,10 +2,16 @@
 
 The cycles that are certain have been searched for by name before. If one of them is forbidden nothing is left to
 decide. Of read committed nothing is left either: what is certain has no cycle, so a topological order of it orders
-all versions without one.
+all versions without one. Nor is anything left of lists that have to be serializable.
 
-Lists show all version orders that matter. For them a cycle has to be looked for only under the models whose cycles
-have no name of their own, or one that the search by name may pass over.
+Lists show the order of all versions that were read. Two things are left under the models between these:
+
+* what is named is a cycle through the version after the one that was read. A cycle may be forbidden because a reader
+  missed a later version, whose writer it depends on by fewer steps;
+* under both snapshot isolations one of two appends comes first, although no transaction read either.
+
+If the appends that no transaction read have an order in which no cycle by name is forbidden under snapshot isolation,
+nothing is left. The order in which they appear is tried. Else the transactions that can be on a cycle are searched.
 """
 
 from __future__ import annotations
@@ -15,20 +21,25 @@ from typing import Final
 
 import numpy as np
 
-from nemesis.checkers.cycles.edges import PROCESS, REALTIME, RW, WR, WW, Edges
+from nemesis.checkers.cycles.candidate_components import suspects
+from nemesis.checkers.cycles.edges import WW, Edges
 from nemesis.checkers.cycles.key_orders import Contradicted
-from nemesis.checkers.cycles.models import Level, Model
-from nemesis.checkers.cycles.orders.bits import Bits, add, empty, session_order
+from nemesis.checkers.cycles.models import ANOMALIES, Level, Model
 from nemesis.checkers.cycles.orders.contradiction import Contradiction, contradiction
-from nemesis.checkers.cycles.orders.forbidden import Graph, Hop, cycles
-from nemesis.checkers.cycles.orders.problem import Problem
-from nemesis.checkers.cycles.orders.search import MAX_TRANSACTIONS, Answer, decide, too_many
+from nemesis.checkers.cycles.orders.problem import NIL, Problem
+from nemesis.checkers.cycles.orders.search import Answer, decide
 from nemesis.checkers.cycles.orders.witness import has_serial_order
-from nemesis.checkers.cycles.search import Step
-from nemesis.checkers.cycles.transactions import Mask, Transactions
-from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.cycles.process_order import process_edges
+from nemesis.checkers.cycles.search import cycles_among
+from nemesis.checkers.cycles.transactions import Transactions
 
-NOT_BY_NAME: Final = (Level.READ_ATOMIC, Level.CAUSAL, Level.PARALLEL_SNAPSHOT)
+NOT_BY_NAME: Final = (
+    Level.READ_ATOMIC,
+    Level.CAUSAL,
+    Level.PARALLEL_SNAPSHOT,
+    Level.SNAPSHOT,
+)
+"""Levels that forbid cycles of lists which have no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +47,6 @@ class CycleExists:
     """A forbidden cycle exists; or it may, and a bound ended the search."""
 
     contradiction: Contradiction | None = None
-    """Of registers."""
-    steps: tuple[Step, ...] = ()
-    """Of lists: the cycle."""
     contradicted: Contradicted | None = None
     """Of a key: no version order keeps what an option states."""
     bound: str = ""
@@ -57,49 +65,36 @@ def of_registers(problem: Problem) -> CycleExists | None:
     return CycleExists(contradiction(problem))
 
 
-def of_lists(txns: Transactions, committed: Mask, edges: Edges, model: Model) -> CycleExists | None:
-    """As ``of_registers``; ``edges`` are all dependencies."""
-    if model.level not in NOT_BY_NAME:
+def of_lists(
+    txns: Transactions, edges: Edges, unread: Edges, problem: Problem
+) -> CycleExists | None:
+    """As ``of_registers``; ``edges`` are all dependencies that the lists show.
+
+    ``unread``: one order of the appends that no transaction read (``list_edges.unread_edges``).
+    """
+    if problem.level not in NOT_BY_NAME:
         return None
-    among = np.flatnonzero(committed)
-    if len(among) > MAX_TRANSACTIONS:
-        return CycleExists(bound=too_many(len(among)))
-    number = np.full(len(txns), -1, dtype=np.int64)
-    number[among] = np.arange(len(among))
-    inside = edges.where((number[edges.source] >= 0) & (number[edges.target] >= 0))
-    inside = Edges(number[inside.source], number[inside.target], inside.kind, inside.via)
-    graph = _graph(txns, among, inside, model)
-    rank = np.arange(len(among))
-    walk = next(iter(cycles(graph, rank, 1)), None)
-    if walk is None:
+    guessed = unread if problem.orders_unread else unread.where(np.zeros(len(unread), np.bool_))
+    in_order = Edges.joined([edges, guessed])
+    committed = np.zeros(len(txns), dtype=np.bool_)
+    committed[problem.txn] = True
+    sessions = process_edges(txns, committed)
+    snapshot = Model("", Level.SNAPSHOT, problem.session_order)
+    cycles = cycles_among(txns, in_order, sessions)
+    if not any(snapshot.forbids(ANOMALIES[cycle.name]) for cycle in cycles):
         return None
-    return CycleExists(steps=tuple(_step(hop, inside, txns, among) for hop in walk))
+    ww = edges.where(edges.kind == WW)
+    either_way = Edges.joined([in_order, guessed.reversed(), sessions])
+    return of_registers(_on_cycles(problem.with_ordered(ww.source, ww.target), either_way, txns))
 
 
-def _graph(txns: Transactions, among: Numbers, edges: Edges, model: Model) -> Graph:
-    kept = session_order(
-        model.session_order, txns.process[among], txns.began[among], txns.ended[among]
-    )
-    visible = kept | _bits(edges, WR, len(among))
-    return Graph(
-        model.level, visible | _bits(edges, WW, len(among)), _bits(edges, RW, len(among)), visible
-    )
+def _on_cycles(problem: Problem, edges: Edges, txns: Transactions) -> Problem:
+    """Return the problem of those that can be on a cycle of these edges, and of those whose versions they read.
 
-
-def _bits(edges: Edges, kind: int, count: int) -> Bits:
-    bits = empty(count, count)
-    chosen = edges.where(edges.kind == kind)
-    add(bits, chosen.source, chosen.target)
-    return bits
-
-
-def _step(hop: Hop, edges: Edges, txns: Transactions, among: Numbers) -> Step:
-    """The edge of the transactions that a hop stands for."""
-    source, target = int(among[hop.source]), int(among[hop.target])
-    between = np.flatnonzero((edges.source == hop.source) & (edges.target == hop.target))
-    for kind in (RW,) if hop.kind == RW else (WR, WW):
-        shown = between[edges.kind[between] == kind]
-        if len(shown):
-            return Step(source, target, kind, int(edges.via[shown[0]]))
-    is_of_process = txns.process[source] == txns.process[target]
-    return Step(source, target, PROCESS if is_of_process else REALTIME, -1)
+    A cycle, whatever the order of versions, is one of these edges and of real time: a reader of a version comes before
+    each later one by the rw to the next version and by ww.
+    """
+    suspected = suspects(edges.source, edges.target, txns.began, txns.ended)[problem.txn]
+    read_from = problem.read_from[suspected[problem.reader] & (problem.read_from != NIL)]
+    suspected[read_from] = True
+    return problem.among(np.flatnonzero(suspected))

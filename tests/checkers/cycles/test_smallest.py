@@ -459,6 +459,35 @@ def test_write_skew_of_registers_whose_writers_read_the_first_version() -> None:
     assert invalid == ["G2-item"]
 
 
+def test_a_list_that_misses_a_later_version_than_the_next() -> None:
+    """T3 read what T2 appended to key 6, and not to key 5, where another append came before."""
+    events = together([append(5, 1)], [append(5, 2), append(6, 3)], [r(6, 3), r(5)], [r(5, 1, 2)])
+    items = found(ListAppend(MODELS["read-atomic"]), events)
+    (item,) = [item for item in items if item.verdict is Verdict.INVALID]
+    assert item.property == "cycle-exists"
+    assert item.sentence == "T2 and T3 have no order that read-atomic allows."
+    assert item.steps == (
+        (
+            "A cycle is certain: T3 comes before T2, because T3 read [] of key 5, and T2 appended to it later; T2 "
+            "comes before T3, because T3 read [3] of key 6, whose last element T2 appended."
+        ),
+    )
+
+
+@pytest.mark.parametrize("model", ["parallel-snapshot-isolation", "snapshot-isolation"])
+def test_one_of_two_appends_that_no_transaction_read_comes_first(model: str) -> None:
+    """T2 did not read the append of T1 to key 5. So T1 came after T2, and did not read its append to key 6."""
+    events = together([r(6), append(5, 1)], [r(5), append(5, 2), append(6, 3)])
+    invalid = [i for i in found(ListAppend(MODELS[model]), events) if i.verdict is Verdict.INVALID]
+    assert [item.property for item in invalid] == ["cycle-exists"]
+    assert invalid[0].sentence == (
+        f"T1 and T2 have no order that {model} allows, in either order of the appends of a key."
+    )
+    assert invalid[0].steps[0].startswith("If T1 appended to key 5 before T2, a cycle results: ")
+    weaker = found(ListAppend(MODELS["causal"]), events)
+    assert [i for i in weaker if i.verdict is Verdict.INVALID] == []
+
+
 def test_a_stale_read_inside_a_process() -> None:
     """Its own second write is overlooked: no other dependency orders the two writes."""
     events = history(

@@ -15,21 +15,35 @@ Apply = Callable[[Hashable, Call], Iterable[Hashable]]
 KEYS = (1, 2)
 
 
-def has_order(calls: Sequence[Call], initial: Hashable, apply: Apply) -> bool:
-    """Whether some order explains all, by trying out each; those in doubt may have their effect late or never."""
-    return _goes_on([call for call in calls if call.outcome != "fail"], initial, apply)
+def has_order(
+    calls: Sequence[Call],
+    initial: Hashable,
+    apply: Apply,
+    is_right: Callable[[Hashable], bool] = lambda _: True,
+) -> bool:
+    """Whether some order explains all, by trying out each; those in doubt may have their effect late or never.
 
+    ``is_right``: whether an order may end in a state.
+    """
+    tried: set[tuple[tuple[int, ...], Hashable]] = set()
 
-def _goes_on(left: list[Call], state: Hashable, apply: Apply) -> bool:
-    due = min((call.finish or 0 for call in left if call.outcome == "ok"), default=None)
-    if due is None:
-        return True
-    return any(
-        _goes_on(left[:index] + left[index + 1 :], after, apply)
-        for index, call in enumerate(left)
-        if call.start <= due
-        for after in apply(state, call)
-    )
+    def goes_on(left: tuple[int, ...], state: Hashable) -> bool:
+        if (left, state) in tried:
+            return False
+        tried.add((left, state))
+        due = min(
+            (calls[n].finish or 0 for n in left if calls[n].outcome == "ok"), default=float("inf")
+        )
+        if due == float("inf") and is_right(state):
+            return True
+        return any(
+            goes_on(tuple(other for other in left if other != n), after)
+            for n in left
+            if calls[n].start <= due
+            for after in apply(state, calls[n])
+        )
+
+    return goes_on(tuple(n for n, call in enumerate(calls) if call.outcome != "fail"), initial)
 
 
 @dataclass(frozen=True, slots=True)

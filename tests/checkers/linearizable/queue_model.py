@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -16,14 +16,36 @@ def applied(state: Hashable, call: Call) -> Iterable[Hashable]:
     assert isinstance(state, tuple)
     if call.f == "enqueue":
         return ((*state, call.value),)
-    if call.outcome == "info":
+    if call.f == "drain":
+        return ((),) if call.outcome != "ok" or call.values == state else ()
+    if call.outcome != "ok":
         return (state[1:],) if state else (state,)
     if call.value is None:
         return () if state else (state,)
     return (state[1:],) if state[:1] == (call.value,) else ()
 
 
+def without_drains(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls with dequeues in the place of drains: of what a drain returned, and one of an empty queue.
+
+    A drain in doubt is as many dequeues in doubt as there are values.
+    """
+    several: list[Call] = []
+    for call in calls:
+        if call.f != "drain":
+            several.append(call)
+        elif call.outcome == "ok":
+            values = [*(call.values or ()), None]
+            several += [replace(call, f="dequeue", values=None, value=value) for value in values]
+        elif call.outcome != "fail":
+            puts = sum(put.f == "enqueue" and put.outcome != "fail" for put in calls)
+            several += [replace(call, f="dequeue", values=None)] * puts
+    return several
+
+
 def asked(rng: Random, number: int) -> Call:
+    if rng.random() < 0.15:
+        return Call("drain", 0, 0)
     if rng.random() < 0.5:
         return Call("enqueue", 0, 0, value=rng.choice([number, number, 1]))
     return Call("dequeue", 0, 0)
@@ -32,12 +54,16 @@ def asked(rng: Random, number: int) -> Call:
 def answered(state: Any, call: Call) -> Call:
     if call.f == "enqueue" or call.outcome != "ok":
         return call
+    if call.f == "drain":
+        return replace(call, values=state)
     return replace(call, value=state[0] if state else None)
 
 
 def changed(rng: Random, call: Call) -> Call:
+    if call.f == "drain" and call.outcome == "ok":
+        return replace(call, values=tuple(call.values or ())[1:])
     is_answer = call.f == "dequeue" and call.outcome == "ok"
     return replace(call, value=rng.choice([None, *range(7)])) if is_answer else call
 
 
-MODEL = Model(FifoQueue, (), applied, asked, answered, changed)
+MODEL = Model(FifoQueue, (), applied, asked, answered, changed, without_drains)

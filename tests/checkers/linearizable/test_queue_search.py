@@ -76,6 +76,19 @@ def test_a_drain_takes_what_it_returned_and_leaves_nothing() -> None:
     assert "queue-order" in broken(FifoQueue(), *late, DRAINED, first)
 
 
-def test_a_queue_with_a_drain_in_doubt_is_not_searched() -> None:
-    calls = [*ENQUEUES, Call("dequeue", 10, 11, "info"), Call("drain", 12, 13, "info")]
-    assert broken(FifoQueue(), *calls, Call("dequeue", 20, 21, value=3)) == {}
+def test_a_drain_in_doubt_takes_any_number_of_values_from_its_beginning_on() -> None:
+    in_doubt = Call("drain", 12, 13, "info")
+    third = Call("dequeue", 20, 21, value=3)
+    assert broken(FifoQueue(), *ENQUEUES, in_doubt, third) == {}
+    before = replace(third, start=8, finish=9)
+    assert broken(FifoQueue(), *ENQUEUES, in_doubt, before) == {"queue-order": 1}
+    first = Call("dequeue", 22, 23, value=1)
+    assert "queue-order" in broken(FifoQueue(), *ENQUEUES, in_doubt, third, first)
+
+
+def test_a_drain_in_doubt_and_a_value_that_is_enqueued_twice() -> None:
+    """Nothing is missing, but the queue began with 1."""
+    again = Call("enqueue", 6, 7, value=1)
+    taken = [Call("dequeue", 8, 9, value=2), Call("dequeue", 10, 11, value=1)]
+    calls = [*ENQUEUES[:2], again, *taken, Call("drain", 12, 13, "info")]
+    assert broken(FifoQueue(), *calls) == {"queue-order": 1}

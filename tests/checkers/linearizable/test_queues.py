@@ -88,6 +88,18 @@ def test_a_dequeue_that_finds_nothing_is_as_good() -> None:
     assert verdicts(enqueue(1, 2, 5), dequeue(3, 4, None))["queue-lost"] == "invalid"
 
 
+def test_a_copy_of_a_value_that_was_enqueued_twice_is_lost() -> None:
+    two = (enqueue(1, 2, 5), enqueue(3, 4, 5), dequeue(5, 6, 5))
+    (finding,) = only(TotalQueue(), events(*two, drain(7, 8)), "queue-lost").findings
+    assert finding.verdict == "invalid"
+    assert finding.sentence == (
+        "5 is lost from the object: it was enqueued, it was dequeued less often, 1 times, and the queue was empty then."
+    )
+    assert broken(TotalQueue(), *two, drain(7, 8, 5)) == {}
+    assert broken(TotalQueue(), two[0], *two[2:], drain(7, 8), enqueue(9, 10, 5)) == {}
+    assert broken(TotalQueue(), *two, drain(7, 8), dequeue(9, 10, None, "info")) == {}
+
+
 def test_what_was_enqueued_when_nobody_saw_it_empty_may_be_there() -> None:
     for calls in (
         [enqueue(1, 2, 5)],

@@ -1,0 +1,254 @@
+"""Random histories of Jepsen's kafka workload, as text, and what the definitions of its anomalies say of them.
+
+Clients do one operation at a time. Each log has its records at growing offsets with gaps. Chance makes some answers
+wrong. The anomalies are looked for in the operations themselves, one pair at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from random import Random
+
+import networkx as nx
+
+KEYS = ("x", "y")
+CLIENTS = (0, 1, 2)
+KINDS = ("ok",) * 16 + ("info", "fail", "none")
+Record = tuple[int, int]
+"""Offset and value."""
+
+
+@dataclass
+class Operation:
+    process: int
+    f: str
+    kind: str
+    began: int
+    """Positions of its lines."""
+    ended: int = 0
+    keys: tuple[str, ...] = ()
+    """What is assigned or subscribed."""
+    sends: list[tuple[str, int, int | None]] = field(default_factory=list)
+    """Key, value, and the offset that was acknowledged."""
+    polls: list[dict[str, list[Record]]] = field(default_factory=list)
+
+    @property
+    def is_ok(self) -> bool:
+        return self.kind == "ok"
+
+    def values(self, *, is_answer: bool) -> str:
+        if self.f in ("assign", "subscribe"):
+            return f"[{' '.join(f':{key}' for key in self.keys)}]"
+        micros = [
+            f"[:send :{key} {value if offset is None or not is_answer else f'[{offset} {value}]'}]"
+            for key, value, offset in self.sends
+        ]
+        for polled in self.polls:
+            records = " ".join(
+                f":{key} [{' '.join(f'[{offset} {value}]' for offset, value in several)}]"
+                for key, several in polled.items()
+                if several
+            )
+            micros.append(f"[:poll {{{records}}}]" if is_answer else "[:poll]")
+        return f"[{' '.join(micros)}]"
+
+
+def text(operations: Sequence[Operation]) -> str:
+    """Return the lines of a history."""
+    lines = []
+    for op in operations:
+        asked, answer = op.values(is_answer=False), op.values(is_answer=op.kind != "none")
+        lines.append((op.began, "invoke", op, asked))
+        if op.kind != "none":
+            lines.append((op.ended, op.kind, op, answer))
+    return "".join(
+        f"{{:index {index} :time {10 * index + 10} :type :{kind} :process {op.process} :f :{op.f} :value {value}}}\n"
+        for index, (_, kind, op, value) in enumerate(sorted(lines, key=lambda line: line[0]))
+    )
+
+
+def random_log(rng: Random) -> list[Operation]:
+    """Return a few operations on one log or two."""
+    keys = KEYS[: rng.choice([1, 2])]
+    logs: dict[str, list[Record]] = {key: [] for key in keys}
+    positions: dict[tuple[int, str], int] = {}
+    assigned: dict[int, tuple[str, ...]] = {}
+    off = rng.choice([0.0, 0.1, 0.3])
+    operations: list[Operation] = []
+    busy: dict[int, int] = {}
+    value = 0
+    for number in range(rng.randint(5, 12)):
+        began = 20 * number - rng.choice([0, 5, 25])
+        process = next((p for p in rng.sample(CLIENTS, 3) if busy.get(p, -99) < began), None)
+        if process is None:
+            continue
+        f = rng.choice(["send", "send", "poll", "poll", "poll", "txn", "txn"])
+        if process not in assigned or rng.random() < 0.05:
+            f = rng.choice(["assign", "assign", "assign", "subscribe"])
+        kind = rng.choice(KINDS)
+        op = Operation(process, f, kind, 2 * began, 2 * (20 * number + rng.choice([1, 5, 25])) + 1)
+        busy[process] = (op.ended + 1) // 2 if kind != "none" else 10_000
+        happens = kind == "ok" or (kind != "fail" and rng.random() < 0.5)
+        if f in ("assign", "subscribe"):
+            op.kind, op.keys = "ok", tuple(rng.sample(keys, rng.randint(1, len(keys))))
+            busy[process] = (op.ended + 1) // 2
+            for key in op.keys:
+                if f == "subscribe" or key not in assigned.get(process, ()):
+                    positions[process, key] = 0
+            assigned[process] = op.keys
+        if f in ("send", "txn"):
+            value += 1
+            key = rng.choice(keys)
+            offset = (logs[key][-1][0] if logs[key] else -1) + rng.choice([1, 1, 2])
+            if happens and rng.random() >= off:
+                logs[key].append((offset, value))
+            shown = offset - (rng.random() < off) if kind == "ok" else None
+            op.sends.append(
+                (key, value, None if shown is None or shown < 0 or rng.random() < 0.05 else shown)
+            )
+        if f in ("poll", "txn"):
+            op.polls.append(_polled(rng, op, logs, positions, assigned[process], off))
+        operations.append(op)
+    return operations
+
+
+def _polled(
+    rng: Random,
+    op: Operation,
+    logs: dict[str, list[Record]],
+    positions: dict[tuple[int, str], int],
+    keys: Sequence[str],
+    off: float,
+) -> dict[str, list[Record]]:
+    polled: dict[str, list[Record]] = {}
+    sent = {value for _, value, _ in op.sends}
+    for key in keys:
+        begin = positions.get((op.process, key), 0)
+        begin += (rng.random() < off) - (rng.random() < off and begin > 0)
+        visible = [record for record in logs[key] if record[1] not in sent or rng.random() < off]
+        records = visible[begin : begin + rng.randint(0, 3)]
+        if records and rng.random() < off:
+            records[0] = (records[0][0] + rng.choice([0, 1]), records[0][1] + rng.choice([0, 1]))
+        if op.kind == "none" or (op.kind in ("info", "fail") and rng.random() < 0.5):
+            records = []
+        elif op.is_ok:
+            positions[op.process, key] = begin + len(records)
+        polled[key] = records
+    return polled
+
+
+def anomalies(operations: Sequence[Operation]) -> set[str]:
+    """Return the anomalies that a history has, by their definitions."""
+    names: set[str] = set()
+    ordered = sorted(operations, key=lambda op: op.began)
+    for key in KEYS:
+        names.update(_of_log(ordered, key))
+    return names | _of_transactions(ordered)
+
+
+def _read(op: Operation, key: str) -> list[Record]:
+    """What an operation reports to have polled, whatever its outcome."""
+    return [record for polled in op.polls for record in polled.get(key, ())]
+
+
+def _of_log(operations: Sequence[Operation], key: str) -> Iterator[str]:
+    read = [record for op in operations for record in _read(op, key)]
+    sends = [(op, value, offset) for op in operations for k, value, offset in op.sends if k == key]
+    placed = [(offset, value) for op, value, offset in sends if op.is_ok and offset is not None]
+    known = {*placed, *read}
+    values = {value for _, value in read}
+    if any(a[0] == b[0] and a[1] != b[1] for a in known for b in known):
+        yield "inconsistent-offset"
+    if any(a[0] != b[0] and a[1] == b[1] for a in known for b in known):
+        yield "duplicate"
+    if any(value not in values and any(o > offset for o, _ in read) for offset, value in placed):
+        yield "lost-write"
+    if any(op.kind == "fail" and value in values for op, value, _ in sends):
+        yield "dirty-read"
+    for process in CLIENTS:
+        own = [offset for op, _, offset in sends if op.process == process and op.is_ok]
+        if any(b <= a for a, b in pairwise(o for o in own if o is not None)):
+            yield "nonmonotonic-send"
+        for given in _given(operations, process, key):
+            if any(b <= a for a, b in pairwise(given)):
+                yield "nonmonotonic-poll"
+            if any(a < offset < b for a, b in pairwise(given) for offset, _ in known):
+                yield "poll-skip"
+    if any(
+        op.is_ok
+        and value not in values
+        and (offset is None or offset > max((o for o, _ in read), default=-1))
+        and _is_read_to_end(operations, key, op.ended, max((o for o, _ in read), default=-1))
+        for op, value, offset in sends
+    ):
+        yield "unseen"
+
+
+def _given(operations: Sequence[Operation], process: int, key: str) -> list[list[int]]:
+    """The offsets that a consumer was given, in stretches in which it reads on."""
+    stretches: list[list[int]] = [[]]
+    is_subscribed = False
+    for op in operations:
+        if op.process != process:
+            continue
+        if op.f in ("assign", "subscribe"):
+            if is_subscribed or op.f == "subscribe" or key not in op.keys:
+                stretches.append([])
+            is_subscribed = op.f == "subscribe"
+        elif op.polls and not op.is_ok:
+            stretches.append([])
+        elif op.polls:
+            stretches[-1] += [offset for offset, _ in _read(op, key)]
+            if is_subscribed:
+                stretches.append([])
+    return stretches
+
+
+def _is_read_to_end(operations: Sequence[Operation], key: str, since: int, last: int) -> bool:
+    """Whether a poll that began later returned the last record, and its consumer's next poll nothing."""
+    for process in CLIENTS:
+        reached, keys = False, ()
+        for op in (op for op in operations if op.process == process):
+            if op.f in ("assign", "subscribe"):
+                kept = op.f == "assign" and key in op.keys and key in keys
+                reached = reached and kept
+                keys = op.keys if op.f == "assign" else ()
+            elif op.polls and not op.is_ok:
+                reached = False
+            elif op.polls and last in [offset for offset, _ in _read(op, key)]:
+                reached = op.began > since and last >= 0
+            elif op.polls and _read(op, key):
+                reached = False
+            elif reached and key in keys and op.polls and not any(_read(op, k) for k in KEYS):
+                return True
+    return False
+
+
+def _of_transactions(operations: Sequence[Operation]) -> set[str]:
+    """G1c: transactions that polled each other's records, in a circle, or in one with real time."""
+    sender = {
+        (key, value): number
+        for number, op in enumerate(operations)
+        for key, value, _ in op.sends
+        if op.kind != "fail"
+    }
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    names = set()
+    for number, op in enumerate(operations):
+        for other, later in enumerate(operations):
+            if op.is_ok and op.ended < later.began:
+                graph.add_edge(number, other)
+        if op.kind == "fail":
+            continue
+        for key in KEYS:
+            for _, value in _read(op, key):
+                source = sender.get((key, value))
+                if source == number:
+                    names.add("precommitted-read")
+                elif source is not None:
+                    graph.add_edge(source, number)
+    if not nx.is_directed_acyclic_graph(graph):
+        names.add("G1c")
+    return names
