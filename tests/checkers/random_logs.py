@@ -209,7 +209,8 @@ def _given(operations: Sequence[Operation], process: int, key: str) -> list[list
 def _is_read_to_end(operations: Sequence[Operation], key: str, since: int, last: int) -> bool:
     """Whether a poll that began later returned the last record, and its consumer's next poll nothing."""
     for process in CLIENTS:
-        reached, keys = False, ()
+        reached = False
+        keys: tuple[str, ...] = ()
         for op in (op for op in operations if op.process == process):
             if op.f in ("assign", "subscribe"):
                 kept = op.f == "assign" and key in op.keys and key in keys

@@ -44,8 +44,8 @@ def random_set(rng: Random) -> list[Call]:
         values = [value for value in sorted(held) if rng.random() >= late]
         values += [rng.randint(0, 4)] if rng.random() < 0.05 else []
         calls.append(replace(call, values=tuple(values)))
-    values = tuple(value for value in sorted(held) if rng.random() >= late)
-    return [*calls, Call("read", 400, 401, values=values)] if rng.random() < FINAL else calls
+    last = tuple(value for value in sorted(held) if rng.random() >= late)
+    return [*calls, Call("read", 400, 401, values=last)] if rng.random() < FINAL else calls
 
 
 def is_explained(calls: Sequence[Call]) -> bool:
