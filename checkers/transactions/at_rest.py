@@ -5,7 +5,7 @@ a record and commit. At the end of a run the harness does so, again and again un
 final reads ends. A transactional id is judged if it had more time without faults than a cluster may take to recover
 (``recovery_bound``). Smallest break: the last producer of a transactional id is refused a second after all faults.
 
-Why this is the promise: a transaction that a producer left open is aborted by the InitProducerId of the next (KIP-98). A
+Why this is the promise: a new producer's InitProducerId aborts the transaction that another one left open (KIP-98). A
 cluster that refuses all transactions breaks no other property of transactions, because nothing is committed.
 
 What a correct cluster does and is not convicted for: an attempt may fail and be repeated. ``unknown`` is a

@@ -85,14 +85,14 @@ class Drawn:
 Draw = Callable[[Random], Drawn]
 
 
-def _one(check: Check, events: list[Event], is_right: bool) -> Drawn:
+def _without_models(check: Check, events: list[Event], is_right: bool) -> Drawn:
     return Drawn(events, {DEFAULT: ((check,), is_right)})
 
 
 def _searched(model: Model) -> Draw:
     def draw(rng: Random) -> Drawn:
         calls = random_calls(model, rng)
-        return _one(model.check(), events_of_calls(*calls), model.has_order(calls))
+        return _without_models(model.check(), events_of_calls(*calls), model.has_order(calls))
 
     return draw
 
@@ -100,7 +100,7 @@ def _searched(model: Model) -> Draw:
 def _register(check: Callable[[], Check], fs: str, initial: Hashable, after: Apply) -> Draw:
     def draw(rng: Random) -> Drawn:
         calls = tiny(rng, fs, distinct=rng.random() < 0.5)
-        return _one(check(), events_of_calls(*calls), has_order(calls, initial, after))
+        return _without_models(check(), events_of_calls(*calls), has_order(calls, initial, after))
 
     return draw
 
@@ -112,7 +112,7 @@ def _calls(
 ) -> Draw:
     def draw(rng: Random) -> Drawn:
         calls = some_calls(rng)
-        return _one(check(), events_of_calls(*calls), is_explained(calls))
+        return _without_models(check(), events_of_calls(*calls), is_explained(calls))
 
     return draw
 
@@ -120,7 +120,9 @@ def _calls(
 def _rising_keys(rng: Random) -> Drawn:
     reads = monotonic_key_model.random_reads(rng)
     calls = monotonic_key_model.calls_of(reads)
-    return _one(MonotonicKeys(), events_of_calls(*calls), monotonic_key_model.never_falls(reads))
+    return _without_models(
+        MonotonicKeys(), events_of_calls(*calls), monotonic_key_model.never_falls(reads)
+    )
 
 
 def _transactions(*, lists: bool) -> Draw:
@@ -147,7 +149,7 @@ def _transactions(*, lists: bool) -> Draw:
 
 def _forks(rng: Random) -> Drawn:
     txns = fork_model.random_forks(rng)
-    return _one(LongFork(), events_of_txns(txns), fork_model.is_explained(txns))
+    return _without_models(LongFork(), events_of_txns(txns), fork_model.is_explained(txns))
 
 
 def _logs(rng: Random) -> Drawn:

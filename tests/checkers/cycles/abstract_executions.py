@@ -68,9 +68,9 @@ class _History:
             for n, m in enumerate(t.micro)
             if m.read is not None
         ]
-        seen = {self.writer.get((t.micro[n].key, v)) for t, n, read in self.reads for v in read}
+        observed = {self.writer.get((t.micro[n].key, v)) for t, n, read in self.reads for v in read}
         # A transaction in doubt that no read shows can be left out of every execution.
-        self.committed = [t for t in txns if t.kind == "ok" or (t.kind == "info" and t in seen)]
+        self.committed = [t for t in txns if t.kind == "ok" or (t.kind == "info" and t in observed)]
 
     def is_impossible(self) -> bool:
         """Whether something was read that no level explains: unwritten values, lists that are not of one order."""
@@ -124,11 +124,11 @@ class _History:
         }
         listed = self._listed_order()
         levels: set[int] = set()
-        for order in permutations(self.committed):
-            position = {t: number for number, t in enumerate(order)}
+        for permutation in permutations(self.committed):
+            position = {t: number for number, t in enumerate(permutation)}
             left = set(range(end)) - levels
             if left and all(position[a] < position[b] for a, b in sessions | listed):
-                levels |= {level for level in left if self._explains(level, order, sessions)}
+                levels |= {level for level in left if self._explains(level, permutation, sessions)}
         return levels
 
     def _listed_order(self) -> set[Pair]:
@@ -152,8 +152,10 @@ class _History:
             if writer is not t:
                 yield t, key, writer
 
-    def _explains(self, level: int, order: Sequence[Txn], sessions: set[Pair]) -> bool:
-        ordered = {(a, b) for number, a in enumerate(order) for b in order[number + 1 :]}
+    def _explains(self, level: int, permutation: Sequence[Txn], sessions: set[Pair]) -> bool:
+        ordered = {
+            (a, b) for number, a in enumerate(permutation) for b in permutation[number + 1 :]
+        }
         sources = list(self._sources()) if level >= READ_COMMITTED else []
         sees = {(writer, reader) for reader, _, writer in sources if writer is not None}
         if not sees <= ordered:
@@ -161,7 +163,7 @@ class _History:
         if level < READ_ATOMIC:
             return True
         vis = self._smallest(level, ordered, sees | sessions)
-        position = {t: number for number, t in enumerate(order)}
+        position = {t: number for number, t in enumerate(permutation)}
         return not any(
             (other, reader) in vis and (writer is None or position[writer] < position[other])
             for reader, key, writer in sources

@@ -44,10 +44,10 @@ def is_explained(txns: list[Txn]) -> bool:
     return any(
         all(
             any(
-                all(is_present == (key in order[:length]) for key, is_present in read)
+                all(is_present == (key in permutation[:length]) for key, is_present in read)
                 for length in range(KEYS + 1)
             )
             for read in reads
         )
-        for order in permutations(range(KEYS))
+        for permutation in permutations(range(KEYS))
     )

@@ -18,7 +18,7 @@ WRITING = (0.25, 0.4)
 """How likely it writes a key (once more)."""
 AGAIN = 0.15
 """How likely it reads a key once more."""
-SEEN = (0.5, 0.8, 1.0)
+VISIBLE = (0.5, 0.8, 1.0)
 """How likely a transaction sees one that was before it."""
 DISTURBED = 0.4
 """How many histories have one changed read."""
@@ -28,11 +28,11 @@ def random_execution(rng: Random, *, lists: bool, most: int = 5) -> list[Txn]:
     """Return a few transactions in the order of their versions, each of which read from a random part of the others."""
     count, keys = rng.randint(3, most), rng.choice([1, 2, 2, 3])
     values = iter(range(1, GARBAGE))
-    likely = rng.choice(SEEN)
+    likely = rng.choice(VISIBLE)
     is_closed = rng.random() < 0.5
     reading, writing = rng.choice(READING), rng.choice(WRITING)
     txns: list[Txn] = []
-    seen: list[set[int]] = []
+    snapshots: list[set[int]] = []
     clock = 0
     for number in range(count):
         visible = {
@@ -41,7 +41,7 @@ def random_execution(rng: Random, *, lists: bool, most: int = 5) -> list[Txn]:
             if rng.random() < likely and (txns[other].kind != "fail" or rng.random() < 0.1)
         }
         if is_closed:
-            visible = visible.union(*(seen[other] for other in visible))
+            visible = visible.union(*(snapshots[other] for other in visible))
         state = [_version(txns, key, visible, lists=lists) for key in range(keys)]
         micro: list[Micro] = []
         for key in rng.sample(range(keys), keys):
@@ -55,7 +55,7 @@ def random_execution(rng: Random, *, lists: bool, most: int = 5) -> list[Txn]:
                 micro.append(r(key, *state[key]))
         if not micro:
             micro.append(r(0, *state[0]))
-        seen.append(visible)
+        snapshots.append(visible)
         began = clock + rng.randint(0, 3)
         ended = began + rng.randint(1, 12)
         clock += rng.choice([1, 4, 13])

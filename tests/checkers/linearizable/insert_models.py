@@ -29,8 +29,8 @@ def random_writes(rng: Random) -> list[Call]:
             held += [value] * (outcome == "ok" or (outcome != "fail" and number % 2))
             calls.append(Call("write", start, finish, outcome, value))
         else:
-            seen = held[: len(held) - rng.choice([0, 0, 1])]
-            values = tuple(value for value in seen if rng.random() >= missing)
+            snapshot = held[: len(held) - rng.choice([0, 0, 1])]
+            values = tuple(value for value in snapshot if rng.random() >= missing)
             calls.append(Call("read", start, finish, outcome, values=values))
     return calls
 

@@ -41,9 +41,9 @@ def random_set(rng: Random) -> list[Call]:
             held |= {value} if outcome == "ok" or (outcome != "fail" and number % 2) else set()
             calls.append(replace(call, value=value))
             continue
-        read = [value for value in sorted(held) if rng.random() >= late]
-        read += [rng.randint(0, 4)] if rng.random() < 0.05 else []
-        calls.append(replace(call, values=tuple(read)))
+        values = [value for value in sorted(held) if rng.random() >= late]
+        values += [rng.randint(0, 4)] if rng.random() < 0.05 else []
+        calls.append(replace(call, values=tuple(values)))
     last = tuple(value for value in sorted(held) if rng.random() >= late)
     return [*calls, Call("read", 400, 401, values=last)] if rng.random() < FINAL else calls
 

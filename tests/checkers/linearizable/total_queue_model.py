@@ -63,11 +63,13 @@ def _carried_out(rng: Random, call: Call, held: list[int], *, happens: bool) -> 
         return replace(call, values=values)
     if rng.random() < OFF:
         return replace(call, value=rng.choice([None, 0, 1, 2, 3]))
-    position = rng.randrange(len(held)) if held else 0
-    taken = held[position] if held else None
-    if held and happens and rng.random() > OFF:
+    if not held:
+        return call
+    position = rng.randrange(len(held))
+    value = held[position]
+    if happens and rng.random() > OFF:
         held.pop(position)
-    return replace(call, value=taken)
+    return replace(call, value=value)
 
 
 def is_explained(calls: Sequence[Call]) -> bool:
