@@ -26,7 +26,7 @@ def applied(state: Hashable, call: Call) -> Iterable[Hashable]:
 
 
 def without_drains(calls: Sequence[Call]) -> list[Call]:
-    """Return the calls with dequeues in the place of drains: of what a drain returned, and one of an empty queue.
+    """Return the calls with dequeues instead of drains: of what a drain returned, and one of an empty queue.
 
     A drain in doubt is as many dequeues in doubt as there are values.
     """
