@@ -149,7 +149,7 @@ def anomalies(operations: Sequence[Operation]) -> set[str]:
 
 
 def _read(op: Operation, key: str) -> list[Record]:
-    """What an operation reports to have polled, also if it failed."""
+    """What an operation reports to have polled, with any outcome."""
     return [record for polled in op.polls for record in polled.get(key, ())]
 
 

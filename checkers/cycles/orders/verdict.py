@@ -91,7 +91,7 @@ def of_lists(
 def _on_cycles(problem: Problem, edges: Edges, txns: Transactions) -> Problem:
     """Return the problem of those that can be on a cycle of these edges, and of those whose versions they read.
 
-    In any order of versions, a cycle is one of these edges and of real time: a reader of a version comes before
+    In every order of versions a cycle is one of these edges and of real time: a reader of a version comes before
     each later one by the rw to the next version and by ww.
     """
     suspected = suspects(edges.source, edges.target, txns.began, txns.ended)[problem.txn]
