@@ -129,7 +129,7 @@ class ProducerTransactions:
         return operation.succeeded
 
     async def _coordinated(self, operation: Operation, request: Awaitable[None]) -> None:
-        """Await a request to the coordinator; the operation names the broker that answered it, a refusal included."""
+        """Await a request to the coordinator; the operation names the broker that answered, or was asked last."""
         try:
             await request
         finally:

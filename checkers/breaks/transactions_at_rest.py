@@ -26,7 +26,7 @@ def tried(time: int, f: str, error: str | None = "PRODUCER_FENCED") -> list[Even
 TRANSACTIONS_POSSIBLE: Final = (
     history(
         settings(),
-        tried(990, "init-producer-id", None),
+        tried(900, "init-producer-id", None),
         tried(995, "add-partitions"),
         measured(996),
     ),

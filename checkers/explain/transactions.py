@@ -38,8 +38,8 @@ def fenced_producer(case: Case) -> str:  # noqa: ARG001
 
 def producer_epoch_kept(case: Case) -> str:  # noqa: ARG001
     return (
-        "Only two events raise the epoch of a producer: an InitProducerId for its transactional id, and a coordinator "
-        "that aborts its transaction after the time-out. Neither can have occurred in between."
+        "Before the producer ends a transaction, only two events raise its epoch: an InitProducerId for its "
+        "transactional id, and a coordinator that aborts the transaction after its time-out. Neither can have occurred."
     )
 
 

@@ -40,6 +40,7 @@ compaction and retention remove records (those with keys are not judged by ``tor
 
 Where brokers may elect unclean leaders, or when the last replica of a partition has lost what it had not synced, the
 end of a transaction may be lost. Findings of all properties except ``fenced-producer`` are then reported and allowed.
+Those of ``fenced-producer`` are allowed only if that replica was one of ``__transaction_state``: it may lose epochs.
 
 Limits: two producer ids of one transactional id, as after 32,767 epochs, are not compared. That transactions end at all
 is another promise. Records without a transaction are judged by ``read-beyond-lso`` only.
@@ -127,6 +128,8 @@ class Transactions(EventListCheck):
         fenced = _result(FENCED_PRODUCER, len(known.requests), fencing)
         given = given_to_readers(known)
         derived, ordered = _derived(known, given), _ordered(known, given)
+        if any(map(losses.may_lose_epochs, rows)):
+            fenced = losses.allowed(fenced)
         if any(map(losses.may_lose, rows)):
             of_records = tuple(losses.allowed(result) for result in of_records)  # type: ignore[assignment]
             derived, ordered = losses.allowed(derived), losses.allowed(ordered)

@@ -1,8 +1,8 @@
 """Producers keep their epoch until another one asks for it, or their transaction has timed out.
 
 **producer-epoch-kept**: a coordinator that has given a producer its epoch refuses it as fenced only with a cause
-(KIP-98). In detail, a refusal of AddPartitionsToTxn or EndTxn with PRODUCER_FENCED, INVALID_PRODUCER_EPOCH or
-INVALID_PRODUCER_ID_MAPPING is a violation if all of this holds:
+(KIP-98). In detail, a refusal of AddPartitionsToTxn or EndTxn with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH
+is a violation if all of this holds:
 
 * the broker that refuses has answered the producer's InitProducerId with this epoch, or has accepted a later request of
   the epoch. What a broker knows of a transactional id never goes back: it has answered what is committed in its log;
@@ -21,7 +21,9 @@ clock, by which coordinators measure time-outs, producers with an open transacti
 permits are reported and allowed.
 
 Limits: what partition leaders and group coordinators refuse is not judged, nor are epochs that an end has raised
-(``transaction.version`` 2). An operator who aborts a transaction by WriteTxnMarkers is not in the history.
+(``transaction.version`` 2). A producer that goes on after a request in doubt (``renews_in_doubt: false``) may be
+convicted with Kafka 3.9, where a late AddPartitionsToTxn opens the next transaction (KAFKA-17754). An operator who
+aborts a transaction by WriteTxnMarkers is not in the history.
 Source: KIP-98, KIP-360; TransactionCoordinator.handleInitProducerId, abortTimedOutTransactions.
 """
 
@@ -46,18 +48,17 @@ from nemesis.checkers.transactions.produced import (
     ADD_PARTITIONS,
     COMMIT,
     INIT,
+    NEVER,
     Operation,
     operations_of,
 )
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 
-_FENCED: Final = frozenset(
-    {"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING"}
-)
+_FENCED: Final = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 _REQUESTS: Final = frozenset({ADD_PARTITIONS, COMMIT, ABORT})
-_CLOCKS: Final = "clock"
-"""In the names of faults that move wall clocks."""
+_CLOCK_FAULTS: Final = frozenset({"clock-skew"})
+"""Faults that move the wall clocks of brokers."""
 _MS: Final = 1_000_000
 _TIMER_MS: Final = 20
 """By how much a timer may be early: timers of Kafka count in ticks."""
@@ -82,6 +83,14 @@ class Epoch:
         return any(
             item.is_ok and item.event.node == node and item.ended < before
             for item in (*given, *self.requests)
+        )
+
+    def judged(self) -> int:
+        """How many requests were accepted by a broker that had shown before that it knows this epoch."""
+        if self.given is None or self.given.event.count != 0:
+            return 0
+        return sum(
+            item.is_ok and self.has_known(item.event.node, item.began) for item in self.requests
         )
 
     def oldest_open(self, time: int) -> int | None:
@@ -123,17 +132,15 @@ class EpochsKept(Administered):
         for row in rows:
             if row[1].kind == Kind.TRANSACTION_BEGUN:
                 epochs[_producer(row[1])].begun.append(row)
-        moves_clocks = any(_CLOCKS in (event.fault or "") for _, event in rows)
+        moved = min(
+            (event.time for _, event in rows if event.fault in _CLOCK_FAULTS), default=NEVER
+        )
         findings = [
             item
             for (transactional_id, *_), epoch in epochs.items()
-            for item in _needless(epoch, inits[transactional_id or ""], moves_clocks=moves_clocks)
+            for item in _needless(epoch, inits[transactional_id or ""], moved)
         ]
-        checked = sum(
-            item.completed is not None and item.event.node is not None
-            for epoch in epochs.values()
-            for item in epoch.requests
-        )
+        checked = sum(epoch.judged() for epoch in epochs.values()) + len(findings)
         result = conclude(PRODUCER_EPOCH_KEPT, checked=checked, findings=findings)
         return [losses.allowed(result) if any(map(losses.may_lose, rows)) else result]
 
@@ -142,8 +149,8 @@ def _producer(event: Event) -> _Producer:
     return event.transactional_id, event.producer_id, event.producer_epoch
 
 
-def _needless(epoch: Epoch, inits: Sequence[Operation], *, moves_clocks: bool) -> Iterator[Finding]:
-    """Find the first refusal of an epoch that nothing can have raised."""
+def _needless(epoch: Epoch, inits: Sequence[Operation], moved: int) -> Iterator[Finding]:
+    """Find the first refusal of an epoch that nothing can have raised; ``moved``: when a wall clock first was."""
     given = epoch.given
     if given is None or given.event.count != 0:
         return
@@ -153,7 +160,7 @@ def _needless(epoch: Epoch, inits: Sequence[Operation], *, moves_clocks: bool) -
         if (
             epoch.has_known(refused.event.node, refused.began)
             and not any(_may_raise(item, given, refused) for item in inits)
-            and not _may_time_out(epoch, given, refused, moves_clocks=moves_clocks)
+            and not _may_time_out(epoch, given, refused, moved)
         ):
             yield _finding(given, refused)
             return
@@ -167,15 +174,13 @@ def _may_raise(item: Operation, given: Operation, refused: Operation) -> bool:
     return not (is_answered and item.ended < given.began)
 
 
-def _may_time_out(
-    epoch: Epoch, given: Operation, refused: Operation, *, moves_clocks: bool
-) -> bool:
+def _may_time_out(epoch: Epoch, given: Operation, refused: Operation, moved: int) -> bool:
     """Whether a transaction may have been open for as long as its time-out."""
     since = epoch.oldest_open(refused.ended)
     if since is None:
         return False
     timeout_ms = given.invoked[1].timeout_ms
-    if timeout_ms is None or moves_clocks:
+    if timeout_ms is None or moved < refused.ended:
         return True
     return refused.ended - since >= (timeout_ms - _TIMER_MS) * _MS
 
@@ -196,11 +201,11 @@ def _finding(given: Operation, refused: Operation) -> Finding:
 PRODUCER_EPOCH_KEPT: Final = Property(
     name="producer-epoch-kept",
     promise="A coordinator fences a producer only for another one of its transactional id, or after a time-out.",
-    unit="answers of coordinators to transactional producers",
-    unknown="No coordinator answered a transactional producer.",
+    unit="answers of coordinators that knew the epoch of a producer",
+    unknown="No coordinator accepted a request of a producer after it had given or accepted its epoch.",
     source="KIP-98, KIP-360; TransactionCoordinator.handleInitProducerId, abortTimedOutTransactions.",
     check=EpochsKept,
-    decided_from=frozenset({EventSource.CLIENTS}),
+    decided_from=frozenset({EventSource.CLIENTS, EventSource.FAULTS}),
     workloads=frozenset({"transactions"}),
     recorded_since=10,
     reason=explain.producer_epoch_kept,

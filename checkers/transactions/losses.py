@@ -15,6 +15,8 @@ from nemesis.history.vocabulary.faults import LAST_IN_ISR
 from nemesis.history.vocabulary.harness import UNCLEAN_ELECTIONS
 
 KINDS: Final = frozenset({Kind.FAULT_INVOKE, Kind.BROKER_STARTED, Kind.BROKER_PROPERTY})
+_TRANSACTIONS: Final = "__transaction_state-"
+"""How partitions are called in which coordinators keep transactions."""
 COLUMNS: Final = ("fault", "detail", "setting", "count", "unclean_leader_election_enable")
 
 
@@ -28,6 +30,14 @@ def may_lose(item: Row) -> bool:
     return event.kind == Kind.BROKER_STARTED and bool(event.unclean_leader_election_enable)
 
 
+def may_lose_epochs(item: Row) -> bool:
+    """Whether an event says that the epochs of producers may be lost: a power cut struck their last replica."""
+    event = item[1]
+    return (
+        event.kind == Kind.FAULT_INVOKE and event.fault in LOSING and _strikes_epochs(event.detail)
+    )
+
+
 def allowed(result: Result) -> Result:
     """Return the result with its violations reported and allowed."""
     if not result.findings:
@@ -38,7 +48,17 @@ def allowed(result: Result) -> Result:
 
 def _strikes_last_replica(intent: str | None) -> bool:
     """Whether a fault was about to strike the last replica of a partition."""
+    return bool(_struck(intent))
+
+
+def _strikes_epochs(intent: str | None) -> bool:
+    """Whether such a partition is one in which coordinators keep transactions."""
+    return any(str(name).startswith(_TRANSACTIONS) for name in _struck(intent))
+
+
+def _struck(intent: str | None) -> list[Any]:
     try:
-        return bool(msgspec.json.decode(intent or "{}", type=dict[str, Any]).get(LAST_IN_ISR))
+        listed = msgspec.json.decode(intent or "{}", type=dict[str, Any]).get(LAST_IN_ISR)
     except msgspec.MsgspecError:
-        return False
+        return []
+    return listed if isinstance(listed, list) else []

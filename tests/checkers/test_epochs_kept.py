@@ -35,6 +35,10 @@ def test_nothing_is_decided_without_answers() -> None:
     assert result(given(0, 0)).verdict is U
 
 
+def test_refusals_that_are_not_judged_are_not_counted() -> None:
+    assert result(given(0, 0, unanswered=1), begun(2), asked(3, ADD)).checked == 0
+
+
 def test_accepted_requests_are_counted() -> None:
     judged = result(given(0, 0), begun(2), asked(3, ADD), asked(5, COMMIT))
     assert (judged.verdict, judged.checked) == (V, 2)
@@ -84,7 +88,8 @@ def test_accepted_requests_are_counted() -> None:
 def test_a_fenced_producer_is_no_finding_if_there_may_be_a_cause(
     parts: list[Event | list[Event]],
 ) -> None:
-    assert result(*parts).verdict is V
+    judged = result(*parts)
+    assert (judged.verdict, judged.findings) == (U, ())
 
 
 def test_a_producer_that_was_answered_before_is_no_cause() -> None:

@@ -163,6 +163,16 @@ def test_fencing_does_not_depend_on_what_may_be_lost() -> None:
     assert judged["fenced-producer"].verdict is I
 
 
+def test_epochs_that_a_power_cut_may_have_lost_may_be_given_again() -> None:
+    detail = '{"last_in_isr": ["__transaction_state-0"]}'
+    cut = Event(
+        time=1, process="nemesis", kind="fault-invoke", seq=1, fault="power-cut", detail=detail
+    )
+    judged = results(cut, initialized(10, 0), sent(12, 1, 5), initialized(14, 0))
+    assert judged["fenced-producer"].verdict is V
+    assert judged["fenced-producer"].findings
+
+
 def test_an_injected_break_among_correct_transactions_is_found() -> None:
     correct = [
         event

@@ -39,7 +39,23 @@ def test_an_attempt_may_fail_and_be_repeated() -> None:
 
 @pytest.mark.parametrize("f", [INIT, ADD, COMMIT])
 def test_a_last_producer_that_commits_nothing_is_a_finding(f: str) -> None:
-    assert result(settings(), tried(995, f), measured(996)).verdict is I
+    tries = [*tried(900, f), *tried(995, f)]
+    assert result(settings(), tries, measured(996)).verdict is I
+
+
+def test_an_attempt_that_began_late_is_unknown() -> None:
+    assert result(settings(), tried(995, INIT), measured(996)).verdict is U
+
+
+def test_lost_epochs_are_reported_and_allowed() -> None:
+    detail = '{"last_in_isr": ["__transaction_state-0"]}'
+    fault = [
+        harness(1, "fault-invoke", fault="power-cut", fault_id=1, detail=detail),
+        harness(10, "fault-healed", fault="power-cut", fault_id=1, effect="verified"),
+    ]
+    judged = result(settings(), fault, tried(900, INIT), tried(995, INIT), measured(996))
+    assert judged.verdict is V
+    assert judged.findings
 
 
 def test_a_producer_with_too_little_time_is_unknown() -> None:

@@ -74,12 +74,15 @@ _REFUSED: Final = _FATAL | {
 """Sending it again does not help."""
 _NOT_DONE: Final = _REFUSED | {
     ErrorCode.concurrent_transactions,
-    ErrorCode.coordinator_load_in_progress,
     ErrorCode.unknown_topic_or_partition,
     ErrorCode.operation_not_attempted,
     ErrorCode.unstable_offset_commit,
 }
-"""Answered before anything was written. NOT_COORDINATOR may follow an append that was not replicated in time."""
+"""Answered before anything was written.
+
+NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS may follow an append: a coordinator that is elected again while it
+waits for followers answers so, although its log has the request.
+"""
 _MOVED: Final = frozenset({ErrorCode.not_coordinator, ErrorCode.coordinator_not_available})
 
 
