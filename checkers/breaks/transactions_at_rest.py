@@ -14,7 +14,7 @@ PROCESS: Final = "final-transaction-0"
 
 def tried(time: int, f: str, error: str | None = "PRODUCER_FENCED") -> list[Event]:
     """A request of the last producer, answered one tick later."""
-    about = {**NO_PARTITION, **IDENTITY}
+    about = {**NO_PARTITION, **IDENTITY, "producer_epoch": 0, "transaction": 1}
     outcome = {} if error is None else {"error": error}
     kind = "ok" if error is None else "fail"
     return [

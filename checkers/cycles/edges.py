@@ -25,6 +25,8 @@ from nemesis.checkers.framework.compiled import compiled
 WW, WR, RW, PROCESS, REALTIME = range(5)
 MAX_PAIRS: Final = 4096
 """Pairs of readers and later writers of one key that all become edges; beyond, see ``later_writes``."""
+MAX_MORE_PAIRS: Final = 4_000_000
+"""Pairs of all keys together that have more than ``MAX_PAIRS`` and still become edges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +77,40 @@ def later_writes(
 ) -> tuple[Numbers, Numbers]:
     """Return pairs of positions (read, write) of the same key: every such write came after what every such read saw.
 
-    All pairs of a key, if there are no more than ``MAX_PAIRS``. Beyond, each read has the one that ended first of the
-    others' writes, and each write the one that began last of the others' reads: whatever contradicts real time with one
-    of the other pairs does so with one of these, but cycles of other dependencies may be missed.
+    All pairs of a key, if there are no more than ``MAX_PAIRS``, or ``MAX_MORE_PAIRS`` in all keys that have more.
+    Beyond, each read has the one that ended first of the others' writes, and each write the one that began last of the
+    others' reads: whatever contradicts real time with one of the other pairs does so with one of these, but cycles of
+    other dependencies may be missed.
     """
     reads = np.lexsort((-began[reader], read_key))
     written = np.lexsort((ended[writer], write_key))
-    read_ends = np.cumsum(np.bincount(read_key, minlength=keys))
-    write_ends = np.cumsum(np.bincount(write_key, minlength=keys))
-    read, write = _pairs(reader[reads], writer[written], read_ends, write_ends)
+    read_counts = np.bincount(read_key, minlength=keys)
+    write_counts = np.bincount(write_key, minlength=keys)
+    read, write = _pairs(
+        reader[reads],
+        writer[written],
+        np.cumsum(read_counts),
+        np.cumsum(write_counts),
+        _has_all(read_counts * write_counts),
+    )
     return reads[read], written[write]
+
+
+def _has_all(pairs: Numbers) -> Mask:
+    """Whether each key has all of its pairs as edges."""
+    is_large = pairs > MAX_PAIRS
+    return ~is_large | (np.cumsum(np.where(is_large, pairs, 0)) <= MAX_MORE_PAIRS)
 
 
 @compiled
 def _pairs(
-    reader: Numbers, writer: Numbers, read_ends: Numbers, write_ends: Numbers
+    reader: Numbers, writer: Numbers, read_ends: Numbers, write_ends: Numbers, has_all: Mask
 ) -> tuple[Numbers, Numbers]:
     total = 0
     for key in range(len(read_ends)):
         reads = read_ends[key] - (read_ends[key - 1] if key else 0)
         writes = write_ends[key] - (write_ends[key - 1] if key else 0)
-        if reads * writes <= MAX_PAIRS:
+        if has_all[key]:
             total += reads * writes
         else:
             total += reads + writes
@@ -105,8 +120,7 @@ def _pairs(
     for key in range(len(read_ends)):
         first_read = read_ends[key - 1] if key else 0
         first_write = write_ends[key - 1] if key else 0
-        reads, writes = read_ends[key] - first_read, write_ends[key] - first_write
-        if reads * writes <= MAX_PAIRS:
+        if has_all[key]:
             for i in range(first_read, read_ends[key]):
                 for j in range(first_write, write_ends[key]):
                     read[n], write[n] = i, j

@@ -36,6 +36,8 @@ from nemesis.checkers.linearizable.search import Effects
 FEW: Final = 2
 """Configurations for each operation in the first attempt, whose memory fits into the processor's cache."""
 MANY: Final = 64
+MOST: Final = 2**20
+"""Configurations of the second attempt at most, unless the first one may have more."""
 SPARE: Final = 256
 """Configurations beyond those for each operation."""
 WORD: Final = 64
@@ -86,8 +88,11 @@ def _ordered(given: _Given, initial: int, edges: Numbers) -> Mask:
     is_ordered = np.zeros(len(edges) - 1, dtype=np.bool_)
     effects = given.effects
     largest = int(np.diff(edges).max(initial=0))
-    for each in (FEW, MANY):
-        size = 1 << int(2 * (each * largest + SPARE)).bit_length()
+    few, many = FEW * largest, min(MANY * largest, MOST)
+    for each, most in ((FEW, few), (MANY, many)):
+        if most < few:
+            break
+        size = 1 << int(2 * (most + SPARE)).bit_length()
         memory = np.full((size, _WORDS), -1, dtype=np.int64)
         _search_keys(
             edges,
@@ -100,6 +105,7 @@ def _ordered(given: _Given, initial: int, edges: Numbers) -> Mask:
             effects.gives,
             initial,
             each,
+            most,
             memory,
             is_ordered,
         )
@@ -120,6 +126,7 @@ def _search_keys(
     gives: Numbers,
     initial: int,
     each: int,
+    most: int,
     memory: Numbers,
     is_ordered: Mask,
 ) -> None:
@@ -140,7 +147,7 @@ def _search_keys(
                 )
         chosen = chosen[kept]
         chosen = chosen[np.argsort(start[chosen], kind="mergesort")]
-        limit = each * len(chosen) + SPARE
+        limit = min(each * len(chosen), most) + SPARE
         is_ordered[key] = _search(
             start[chosen],
             finish[chosen],

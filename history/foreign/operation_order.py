@@ -45,14 +45,18 @@ def in_order(operations: Sequence[Operation], problems: Problems) -> list[Operat
 
 
 def _ends_before_the_same(operations: Sequence[Operation], times: list[int]) -> bool:
-    """Whether lines and times agree, for each invocation and each completion, about which of the two comes first."""
+    """Whether lines and times agree about the order of each invocation and each completion, and of each process."""
     ranks = [0] * len(times)
     for rank, position in enumerate(sorted(range(len(times)), key=times.__getitem__)):
         ranks[position] = rank
     begun, ended = -1, -1
+    of_process: dict[int | str, int] = {}
     for operation, rank in zip(operations, ranks, strict=True):
         if not operation.is_of_client:
             continue
+        if rank < of_process.get(operation.process, -1):
+            return False
+        of_process[operation.process] = rank
         if operation.is_invoke:
             begun = max(begun, rank)
         else:

@@ -58,6 +58,8 @@ NIL, NUMBER, PAIR, PAIR_NIL, NESTED, MICROS = range(6)
 INVOKE, OK, FAIL, INFO = range(4)
 READ, WRITE, CAS, TXN = range(4)
 MISSING: Final = -1
+ABSENT: Final = -2
+"""The count of a read that states no answer, not even nil, until ``_is_answered``."""
 """The number of an entry that a line does not have, and the count of a read without an answer."""
 NOT_PLAIN: Final = -1
 MICRO_READ, MICRO_WRITE = 0, 1
@@ -236,7 +238,7 @@ def _read_answer(
 ) -> tuple[int, int]:
     """Read what a read returned, from its count on; return where it ends, and the used numbers of ``flat``."""
     if text[offset] == _CLOSE:  # [:r k]
-        flat[used] = MISSING
+        flat[used] = ABSENT
         return offset, used + 1
     word, end = _word(text, offset)
     if end > 0:
@@ -405,10 +407,17 @@ def _line(
 
 @_compiled
 def _is_answered(row: Numbers, flat: Numbers) -> bool:
-    """Give reads of an ``ok`` their counts: nil is an empty answer. False: an invocation has an answer."""
+    """Give reads of an ``ok`` their counts: nil is an empty answer.
+
+    False: an invocation has an answer, or the read of an ``ok`` states none at all.
+    """
     offset = row[FLAT_START]
     while offset < row[FLAT_END]:
         if flat[offset] == MICRO_READ:
+            if flat[offset + 2] == ABSENT:
+                if row[TYPE] == OK:
+                    return False
+                flat[offset + 2] = MISSING
             if row[TYPE] == OK and flat[offset + 2] == MISSING:
                 flat[offset + 2] = 0
             if row[TYPE] == INVOKE and flat[offset + 2] != MISSING:

@@ -61,6 +61,7 @@ class Damage(Enum):
 _COSTLY_TOGETHER: Final = (
     (Damage.TORN, Damage.NOT_BY_INDEX),
     (Damage.TORN, Damage.NOT_BY_TIME),
+    (Damage.TORN, Damage.TIMES_AGREE),
     (Damage.NO_TIME, Damage.NOT_BY_TIME),
 )
 """What costs no operation, unless the file is not in order."""

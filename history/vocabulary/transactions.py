@@ -20,7 +20,10 @@ from nemesis.history.vocabulary.clients import OperationView, PartitionOperation
 from nemesis.history.vocabulary.declaring import View, answers, declares, invokes
 
 LAST_PRODUCER: Final = "final-transaction-"
-"""Processes whose name begins so are the last producers of the transactional ids: each writes and commits until a commit is acknowledged."""
+"""Processes whose name begins so are the last producers of the transactional ids.
+
+Each writes and commits until a commit is acknowledged.
+"""
 
 
 @invokes("transaction-version")

@@ -13,6 +13,7 @@ from typing import Final
 from nemesis.mutants.aborted_offsets_committed import MUTANT as ABORTED_OFFSETS_COMMITTED
 from nemesis.mutants.aborted_transactions_unnamed import MUTANT as ABORTED_TRANSACTIONS_UNNAMED
 from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE_BEFORE_REPLICATION
+from nemesis.mutants.added_partitions_forgotten import MUTANT as ADDED_PARTITIONS_FORGOTTEN
 from nemesis.mutants.age_in_other_units import MUTANT as AGE_IN_OTHER_UNITS
 from nemesis.mutants.another_replica_moved import MUTANT as ANOTHER_REPLICA_MOVED
 from nemesis.mutants.asked_epoch_answered import MUTANT as ASKED_EPOCH_ANSWERED
@@ -85,6 +86,7 @@ from nemesis.mutants.metadata_isr_change_ignored import MUTANT as METADATA_ISR_C
 from nemesis.mutants.metadata_with_old_epoch import MUTANT as METADATA_WITH_OLD_EPOCH
 from nemesis.mutants.min_isr_forgotten import MUTANT as MIN_ISR_FORGOTTEN
 from nemesis.mutants.needless_elections import MUTANT as NEEDLESS_ELECTIONS
+from nemesis.mutants.new_epoch_forgotten import MUTANT as NEW_EPOCH_FORGOTTEN
 from nemesis.mutants.new_leader_truncates import MUTANT as NEW_LEADER_TRUNCATES
 from nemesis.mutants.newer_broker_epoch_refused import MUTANT as NEWER_BROKER_EPOCH_REFUSED
 from nemesis.mutants.newest_batch_answered import MUTANT as NEWEST_BATCH_ANSWERED
@@ -234,6 +236,8 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             MARKERS_INCOMPLETE,
             COORDINATOR_EPOCH_UNCHECKED,
             DECIDED_TRANSACTIONS_LEFT,
+            NEW_EPOCH_FORGOTTEN,
+            ADDED_PARTITIONS_FORGOTTEN,
             EPOCHS_USED_UP_BY_FENCING,
             HIGH_WATERMARK_READ_TWICE,
             ABORTED_OFFSETS_COMMITTED,

@@ -621,3 +621,16 @@ def test_keys_and_values_of_any_size(far: int) -> None:
     assert f"T2 read [{far}] of key {far}" in found(LISTS, lists)[0].steps[0]
     registers = together([w(far, far), r(6)], [w(6, 1), r(far)])
     assert [item.property for item in found(REGISTERS, registers)] == ["G2-item"]
+
+
+def test_a_cycle_through_one_of_many_unread_appends_is_not_missed() -> None:
+    """70 transactions read what 70 others then append to: each pair is an rw, and one of them is on a cycle."""
+    appends = [[append(1, 100 + i), *([append(2, 5)] if i == 35 else [])] for i in range(70)]
+    reads = [[r(1, 1), *([r(2, 5)] if i == 20 else [])] for i in range(70)]
+    transactions = [[append(1, 1)], *appends, *reads]
+    events = history(
+        *(txn(n, *micro, index=(n, 1_000 + n)) for n, micro in enumerate(transactions, start=1))
+    )
+    results = judge(LISTS, events)
+    broken = [item.property for result in results.values() for item in result.findings]
+    assert broken == ["G-single"]

@@ -103,6 +103,29 @@ def test_an_invocation_earlier_than_a_completion_before_it_is_damage() -> None:
     ]
 
 
+def test_completions_of_a_process_that_times_put_elsewhere_are_damage() -> None:
+    lines = [
+        "{:type :ok, :f :write, :value 1, :process 1, :time 5}",
+        "{:type :ok, :f :read, :value 1, :process 0, :time 20}",
+        "{:type :ok, :f :read, :value nil, :process 0, :time 10}",
+    ]
+    assert "line 3 is earlier than the line before: the lines were sorted by time" in problems(
+        "\n".join(lines)
+    )
+
+
+def test_a_torn_line_may_belong_anywhere_if_times_fall() -> None:
+    """Its time is unknown: it may be a write in front of the reads."""
+    lines = [
+        "{:type :invoke, :f :read, :value nil, :process 1, :time 10}",
+        "{:type :invoke, :f :read, :value nil, :process 2, :time 9}",
+        "{:type :ok, :f :read, :value 7, :process 1, :time 20}",
+        "{:type :ok, :f :read, :value 7, :process 2, :time 21}",
+        "{:type :invoke, :f :write, :value 7, :process 0, :time 5",
+    ]
+    assert read("\n".join(lines)).problems.may_lack_operations()
+
+
 def test_lines_are_sorted_by_time() -> None:
     text = LINES[2] + LINES[3] + LINES[0] + LINES[1]
     assert said(text) == ALL

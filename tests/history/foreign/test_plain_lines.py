@@ -192,6 +192,7 @@ def test_a_register_that_is_not_plain_is_left_to_the_other_reader(old: str, new:
     ("old", "new"),
     [
         ("[:r 1 nil]", "[:r 1 [1]]"),
+        ("[:r 1 [1]]", "[:r 1]"),
         ("[:r 1 [1]]", "[:r 2 [1]]"),
         ("[:r 1 [1]]", "[:r 1 1]"),
         ("[:r 1 [1]]", "[:r 1 [1]"),
