@@ -142,7 +142,10 @@ def _of_the_unread(
         ended=txns.ended,
     )
     last = last_read[reads[read]]
-    halfway = (last >= 0) & (writes.txn[np.maximum(last, 0)] == writes.txn[unread[write]])
+    at_last = np.maximum(last, 0)
+    halfway = (last >= 0) & (writes.txn[at_last] == writes.txn[unread[write]])
+    # A list with a later append of the same transaction lacks this one: no state of that transaction.
+    halfway &= writes.micro[at_last] < writes.micro[unread[write]]
     read, write = read[~halfway], write[~halfway]
     rw = Edges.of(RW, micro.txn[reads[read]], writes.txn[unread[write]], reads[read])
     return [ww, rw]

@@ -21,7 +21,7 @@ reader must not see only grows with VIS. So for each AR one VIS is enough.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 from nemesis.checkers.breaks.transactions import Micro
 from tests.checkers.cycles.brute_force import Txn
@@ -36,7 +36,7 @@ LEVELS = (
     "serializable",
 )
 SESSIONS = ("", "strong-session-", "strong-")
-READ_COMMITTED, READ_ATOMIC = 1, 2
+READ_COMMITTED, READ_ATOMIC, PARALLEL_SNAPSHOT = 1, 2, 4
 Pair = tuple[Txn, Txn]
 Read = tuple[Txn, int, tuple[int, ...]]
 """Reader, position among its micro-operations, and what it returned."""
@@ -98,6 +98,8 @@ class _History:
                 levels.append(READ_COMMITTED)
             if not self._is_consistent(key, before, read):
                 levels.append(READ_ATOMIC)
+            if self.lists and any(w is not t and _skips_append(w, key, read) for w in writers):
+                levels.append(PARALLEL_SNAPSHOT)
         return min(levels)
 
     def _is_consistent(self, key: int, before: Sequence[Micro], read: tuple[int, ...]) -> bool:
@@ -194,6 +196,12 @@ class _History:
 
 def _written(txn: Txn, key: int) -> list[int]:
     return [m.value for m in txn.micro if m.key == key and m.value is not None]
+
+
+def _skips_append(writer: Txn, key: int, read: Sequence[int]) -> bool:
+    """Whether a list has a later append of a transaction without an earlier one of it: no snapshot has that."""
+    shown = [value in read for value in _written(writer, key)]
+    return any(not a and b for a, b in pairwise(shown))
 
 
 def _is_prefix(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
