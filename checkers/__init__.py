@@ -39,6 +39,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``addressed``    the brokers to which a controller had sent a request before it wrote
 * ``unclean``, ``read_after``      whether an unclean election was permitted when its controller read the settings
 * ``power_cuts``       when a broker lost what it had not synced
+* ``losses``           whether acknowledged records may be lost, and what follows from it is allowed
 * ``checking``         runs the checks, combines verdicts, explains findings
 * ``explain``, ``faults_in_force``   findings step by step: their events in words, the faults active at the time
 * ``fields``           which property constrains which field; generates ``docs/coverage-of-fields.md``

@@ -7,6 +7,6 @@
 * ``membership``         whether members stay in their groups: a check and a property of its own
 * ``group_operations``   operations of members and what they own, read from the events of one history
 * ``acknowledged``       what a coordinator has certainly taken in: the acknowledged commits before and the broker's own
-* ``loads``              when brokers may have loaded their groups again; ``losses``: when these may have lost records
+* ``loads``              when brokers may have loaded their groups again
 * ``ownership``, ``fencing``, ``committed``   the judges, one for each promise or two
 """

@@ -55,6 +55,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from nemesis.checkers import losses
 from nemesis.checkers.administered import CLIENT_KINDS, Administered
 from nemesis.checkers.breaks import groups as breaks
 from nemesis.checkers.explain import groups as explain
@@ -62,7 +63,6 @@ from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.groups import losses
 from nemesis.checkers.groups.acknowledged import Acknowledged
 from nemesis.checkers.groups.committed import misread
 from nemesis.checkers.groups.fencing import (
@@ -84,7 +84,7 @@ from nemesis.checkers.groups.group_operations import (
     Group,
     groups,
 )
-from nemesis.checkers.groups.loads import Loads
+from nemesis.checkers.groups.loads import OFFSETS_TOPIC, Loads
 from nemesis.checkers.groups.ownership import confirmed, shared
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
@@ -108,7 +108,7 @@ class Groups(Administered):
 
     def judge(self, rows: list[Row]) -> Results:
         known = sorted(groups(rows).items())
-        may_lose = any(map(losses.may_lose, rows))
+        may_lose = losses.may_lose(rows, OFFSETS_TOPIC)
         results = (
             _owners(known),
             _generations(known),

@@ -41,6 +41,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from nemesis.checkers import losses
 from nemesis.checkers.administered import CLIENT_KINDS, Administered
 from nemesis.checkers.breaks import membership as breaks
 from nemesis.checkers.explain import groups as explain
@@ -49,7 +50,6 @@ from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.groups import losses
 from nemesis.checkers.groups.group_operations import (
     COLUMNS,
     COMMIT,
@@ -63,7 +63,7 @@ from nemesis.checkers.groups.group_operations import (
     Operation,
     groups,
 )
-from nemesis.checkers.groups.loads import Loads
+from nemesis.checkers.groups.loads import OFFSETS_TOPIC, Loads
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import MEMBER_REBALANCE, MEMBER_SESSION
@@ -98,7 +98,7 @@ class Membership(Administered):
             checked += sum(map(_is_answered, group.operations))
             findings += _forgotten(key, Memberships(group, loads, allowed_ns))
         result = conclude(MEMBERSHIP_KEPT, checked=checked, findings=findings)
-        return [losses.allowed(result) if any(map(losses.may_lose, rows)) else result]
+        return [losses.allowed(result) if losses.may_lose(rows, OFFSETS_TOPIC) else result]
 
 
 def _shortest_time_out(rows: list[Row]) -> int | None:

@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from nemesis.checkers import losses
 from nemesis.checkers.administered import CLIENT_KINDS, Administered
 from nemesis.checkers.breaks import transactions_at_rest as breaks
 from nemesis.checkers.explain import transactions as explain
@@ -29,7 +30,6 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.liveness import recovery_bound, unexplained
-from nemesis.checkers.transactions import losses
 from nemesis.checkers.transactions.produced import (
     ADD_PARTITIONS,
     COMMIT,
@@ -68,7 +68,11 @@ class TransactionsAtRest(Administered):
             for item in _refused(transactional_id, operations, run)
         ]
         result = conclude(TRANSACTIONS_POSSIBLE, checked=len(by_id), findings=findings)
-        return [losses.allowed(result) if any(map(losses.may_lose_epochs, rows)) else result]
+        return [
+            losses.allowed(result)
+            if losses.lost_last_replica(rows, losses.TRANSACTIONS_TOPIC)
+            else result
+        ]
 
 
 def _is_of_last_producer(event: Event) -> bool:

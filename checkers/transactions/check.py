@@ -54,6 +54,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from nemesis.checkers import losses
 from nemesis.checkers.administered import CLIENT_KINDS
 from nemesis.checkers.breaks import transactions_read as breaks
 from nemesis.checkers.explain import transactions as explain
@@ -62,7 +63,6 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
-from nemesis.checkers.transactions import losses
 from nemesis.checkers.transactions.append_order import appended, appended_before_it_was_sent
 from nemesis.checkers.transactions.dependencies import Dependencies
 from nemesis.checkers.transactions.derivations import (
@@ -128,9 +128,9 @@ class Transactions(EventListCheck):
         fenced = _result(FENCED_PRODUCER, len(known.requests), fencing)
         given = given_to_readers(known)
         derived, ordered = _derived(known, given), _ordered(known, given)
-        if any(map(losses.may_lose_epochs, rows)):
+        if losses.lost_last_replica(rows, losses.TRANSACTIONS_TOPIC):
             fenced = losses.allowed(fenced)
-        if any(map(losses.may_lose, rows)):
+        if losses.may_lose(rows):
             of_records = tuple(losses.allowed(result) for result in of_records)  # type: ignore[assignment]
             derived, ordered = losses.allowed(derived), losses.allowed(ordered)
         return [*of_records, fenced, derived, ordered]

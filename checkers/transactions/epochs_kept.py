@@ -34,6 +34,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from nemesis.checkers import losses
 from nemesis.checkers.administered import CLIENT_KINDS, Administered
 from nemesis.checkers.breaks import epochs_kept as breaks
 from nemesis.checkers.explain import transactions as explain
@@ -42,7 +43,6 @@ from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.transactions import losses
 from nemesis.checkers.transactions.produced import (
     ABORT,
     ADD_PARTITIONS,
@@ -142,7 +142,9 @@ class EpochsKept(Administered):
         ]
         checked = sum(epoch.judged() for epoch in epochs.values()) + len(findings)
         result = conclude(PRODUCER_EPOCH_KEPT, checked=checked, findings=findings)
-        return [losses.allowed(result) if any(map(losses.may_lose, rows)) else result]
+        return [
+            losses.allowed(result) if losses.may_lose(rows, losses.TRANSACTIONS_TOPIC) else result
+        ]
 
 
 def _producer(event: Event) -> _Producer:

@@ -21,7 +21,7 @@ def test_some_histories_agree_with_the_definition(workload: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(7200)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("workload", DRAWS)
 def test_ten_thousand_histories_agree_with_the_definition(workload: str) -> None:
     for counted in count(workload, range(MANY)).values():
