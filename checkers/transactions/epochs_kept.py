@@ -17,8 +17,8 @@ the commit after an accepted AddPartitionsToTxn.
 What a correct cluster does and is not convicted for: another producer of the transactional id, one that was killed or
 had no answer included, fences this one; a transaction that was open for too long is aborted and its producer fenced; a
 former coordinator that does not know of its successor refuses a producer of a later epoch. Where a fault moved a wall
-clock, by which coordinators measure time-outs, producers with an open transaction are not judged. Losses that ``check``
-permits are reported and allowed.
+clock, by which coordinators measure time-outs, producers with an open transaction are not judged. Where
+``__transaction_state`` may lose records, findings are reported and allowed.
 
 Limits: what partition leaders and group coordinators refuse is not judged, nor are epochs that an end has raised
 (``transaction.version`` 2). A producer that goes on after a request in doubt (``renews_in_doubt: false``) may be
