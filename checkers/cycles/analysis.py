@@ -98,9 +98,7 @@ def analyse_lists(rows: Rows, model: Model) -> Analysis:
     list_orders = analysis.list_orders = ListOrders.of(micro, writes)
     read_index = ReadIndex.of(txns, micro, writes, list_orders.is_prefix)
     _common(analysis, read_index)
-    incompatible = (micro.code == READ) & (micro.count > UNKNOWN) & ~list_orders.is_prefix
-    incompatible &= ~writes.ambiguous[micro.key]
-    analysis.occurrences["incompatible-order"] = Occurrences(reads=np.flatnonzero(incompatible))
+    analysis.occurrences["incompatible-order"] = _incompatible(micro, writes, list_orders)
     analysis.occurrences["duplicate-elements"] = Occurrences(reads=list_orders.repeats)
     if len(analysis.occurrences["G1a"]):
         analysis.occurrences["dirty-update"] = _dirty_updates(txns, writes, list_orders, read_index)
@@ -225,6 +223,17 @@ def _future_reads(analysis: Analysis) -> Numbers:
     reads = np.flatnonzero(analysis.own)
     future: Numbers = reads[analysis.writes.micro[analysis.last_read[reads]] > reads]
     return future
+
+
+def _incompatible(micro: MicroOperations, writes: Writes, list_orders: ListOrders) -> Occurrences:
+    """Lists that are not how the longest one of their key begins, and longest lists with reversed appends."""
+    is_other = (micro.code == READ) & (micro.count > UNKNOWN) & ~list_orders.is_prefix
+    others = np.flatnonzero(is_other & ~writes.ambiguous[micro.key])
+    appends = list_orders.reversed_appends(writes)
+    return Occurrences(
+        reads=np.concatenate((others, list_orders.longest[writes.key[appends]])),
+        writes=np.concatenate((np.full(len(others), -1, dtype=np.int64), appends)),
+    )
 
 
 def _dirty_updates(

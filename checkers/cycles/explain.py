@@ -159,7 +159,9 @@ class Explainer:
         keys, txns = [self._words.key(read)], [self._words.txn(read)]
         return self._say("duplicate-elements", keys, sentence, txns)
 
-    def _incompatible(self, read: int, _: int) -> Finding:
+    def _incompatible(self, read: int, write: int) -> Finding:
+        if write >= 0:
+            return self._reversed(read, write)
         words, list_orders, micro = self._words, self._analysis.list_orders, self._analysis.micro
         assert list_orders is not None
         about = words.key(read)
@@ -176,6 +178,21 @@ class Explainer:
         ]
         txns = [words.txn(read), words.txn(longest)]
         return self._say("incompatible-order", [about], sentence, txns, steps)
+
+    def _reversed(self, read: int, append: int) -> Finding:
+        """A list in which an append stands before an earlier one of the same transaction."""
+        words, writes, list_orders = self._words, self._analysis.writes, self._analysis.list_orders
+        assert list_orders is not None
+        txn = int(writes.txn[append])
+        own = np.flatnonzero(
+            (writes.txn[:append] == txn) & (writes.key[:append] == writes.key[append])
+        )
+        earlier = int(own[list_orders.position[own] > list_orders.position[append]][0])
+        sentence = (
+            f"{words.read(read)}, though {self._analysis.txns.name(txn)} {words.wrote} "
+            f"{int(writes.value[earlier])} to it before {int(writes.value[append])}."
+        )
+        return self._say("incompatible-order", [words.key(read)], sentence, [txn, words.txn(read)])
 
     def _internal(self, read: int, _: int) -> Finding:
         words, micro = self._words, self._analysis.micro

@@ -156,7 +156,7 @@ ANOMALIES: Final[Mapping[str, Anomaly]] = MappingProxyType(
             Anomaly(
                 "incompatible-order",
                 Level.G0,
-                "All reads of a list agree on the order of its elements.",
+                "All reads of a list agree on the order of its elements, in which each transaction appended its own.",
             ),
             Anomaly("G1a", Level.G1, "Nothing is read that an aborted transaction wrote."),
             Anomaly(

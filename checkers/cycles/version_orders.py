@@ -3,6 +3,9 @@
 A list is its own history: who reads [3, 1, 4] knows that 3 was appended before 1, and 1 before 4. So the longest read
 of a key is the order of its versions, except for what was appended later and read by no transaction.
 
+The appends of one transaction to a key stand in the order in which it made them; a list that shows another order
+contradicts its writer (``reversed_appends``).
+
 Two lists of which neither begins with the other, or an element that stands in a list twice, leave no order
 (``ordered``): then what was read from whom is still known, and nothing else.
 """
@@ -39,6 +42,21 @@ class ListOrders:
     """Reads that have an element twice."""
     ordered: Mask
     """For each key, whether all reads agree on one order, in which nothing stands twice."""
+
+    def reversed_appends(self, writes: Writes) -> Numbers:
+        """Return the appends that stand before one which their transaction made to the same key before them."""
+        wrote_again = np.zeros(len(writes) and int(writes.txn[-1]) + 1, dtype=np.bool_)
+        wrote_again[writes.txn[~writes.is_last]] = True
+        chosen = np.flatnonzero(
+            wrote_again[writes.txn] & (self.position >= 0) & self.ordered[writes.key]
+        )
+        chosen = chosen[np.lexsort((chosen, writes.key[chosen], writes.txn[chosen]))]
+        before, after = chosen[:-1], chosen[1:]
+        one_list = (writes.txn[before] == writes.txn[after]) & (
+            writes.key[before] == writes.key[after]
+        )
+        reversed_appends: Numbers = after[one_list & (self.position[after] < self.position[before])]
+        return reversed_appends
 
     @classmethod
     def of(cls, micro: MicroOperations, writes: Writes) -> ListOrders:

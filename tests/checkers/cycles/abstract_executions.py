@@ -73,10 +73,16 @@ class _History:
         self.committed = [t for t in txns if t.kind == "ok" or (t.kind == "info" and t in observed)]
 
     def is_impossible(self) -> bool:
-        """Whether something was read that no level explains: unwritten values, lists that are not of one order."""
+        """Whether something was read that no level explains: unwritten values, lists that contradict each other or
+        the order of one transaction's appends.
+        """
         for t, n, read in self.reads:
             key = t.micro[n].key
             if any((key, value) not in self.writer for value in read) or len({*read}) < len(read):
+                return True
+            if self.lists and any(
+                _is_reversed(self.writer[key, value], key, read) for value in read
+            ):
                 return True
         return any(
             a.micro[m].key == b.micro[n].key and self.lists and not _is_prefix(first, second)
@@ -202,6 +208,12 @@ def _skips_append(writer: Txn, key: int, read: Sequence[int]) -> bool:
     """Whether a list has a later append of a transaction without an earlier one of it: no snapshot has that."""
     shown = [value in read for value in _written(writer, key)]
     return any(not a and b for a, b in pairwise(shown))
+
+
+def _is_reversed(writer: Txn, key: int, read: Sequence[int]) -> bool:
+    """Whether a list shows the appends of a transaction in another order than that in which it made them."""
+    positions = [read.index(value) for value in _written(writer, key) if value in read]
+    return positions != sorted(positions)
 
 
 def _is_prefix(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

@@ -646,3 +646,20 @@ def test_a_list_with_a_later_append_only_lacks_the_earlier_one_of_the_transactio
         results = judge(LISTS, events)
         broken = [item.property for result in results.values() for item in result.findings]
         assert broken == ["G-single"]
+
+
+def test_a_list_that_shows_appends_of_a_transaction_in_another_order_contradicts_it() -> None:
+    """A later append hides that a read stopped half-way, so G1b does not find it."""
+    events = history(
+        txn(1, append(5, 1), append(5, 2), index=(1, 4)),
+        txn(2, append(5, 3), index=(5, 6)),
+        txn(3, r(5, 2, 1, 3), index=(7, 8)),
+    )
+    assert found(LISTS, events) == [
+        finding(
+            "incompatible-order",
+            "key 5",
+            "T3 read [2, 1, 3] of key 5, though T1 appended 1 to it before 2.",
+            *completions(events, 1, 3),
+        )
+    ]
