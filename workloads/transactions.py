@@ -63,7 +63,8 @@ class TransactionsOptions(
     transformers: Annotated[int, Meta(ge=1, le=100)] = 3
     """Processes that consume the first topic as a group and produce to the others. They share the `transform_ids`."""
     session_timeout_ms: _Milliseconds = 3_000
-    """The session time-out of transformers; at least the brokers' ``group.min.session.timeout.ms``."""
+    """The session time-out of transformers; at least the brokers' ``group.min.session.timeout.ms``, at most
+    ``delivery_timeout_ms``."""
     rebalance_timeout_ms: _Milliseconds = 3_000
     """In a rebalance, the coordinator waits this long for transformers to join again."""
     heartbeat_interval_ms: _Milliseconds = 500
@@ -84,6 +85,12 @@ class TransactionsOptions(
         super().__post_init__()
         if self.transform_ids and self.topics < 2:
             raise ValueError(f"topics: expected 2 or more with transformers, got {self.topics}")
+        if self.transform_ids and self.session_timeout_ms > self.delivery_timeout_ms:
+            # Else a member whose commit is in doubt may read its old position from a former coordinator.
+            raise ValueError(
+                f"session_timeout_ms: expected at most delivery_timeout_ms ({self.delivery_timeout_ms}) with "
+                f"transformers, got {self.session_timeout_ms}"
+            )
 
 
 class Transactions(ProduceConsume):

@@ -167,3 +167,10 @@ def test_output_is_committed_twice_where_coordinators_do_not_check_the_member() 
 def test_transformers_need_a_second_topic() -> None:
     with pytest.raises(ValueError, match="topics: expected 2 or more with transformers, got 1"):
         TransactionsOptions(topics=1)
+
+
+def test_the_session_of_a_transformer_ends_before_a_commit_in_doubt_does() -> None:
+    said = r"session_timeout_ms: expected at most delivery_timeout_ms \(4000\) with transformers, got 4001"
+    with pytest.raises(ValueError, match=said):
+        TransactionsOptions(session_timeout_ms=4_001, delivery_timeout_ms=4_000)
+    TransactionsOptions(session_timeout_ms=4_001, delivery_timeout_ms=4_000, transform_ids=0)
