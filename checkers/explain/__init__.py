@@ -3,7 +3,7 @@
 ``nemesis.checkers.checking`` calls ``explain`` for the few findings that are kept, once it has fetched their events. A
 check that knows more of its contradiction than its events say gives the steps itself; they are left as they are.
 
-* ``tell``          what an event says, as a clause
+* ``tell``          what an event says, as a clause; ``clauses`` has one for each kind
 * ``foreign_operations``     what one of another system's history says
 * ``producer_requests``      what transactional producers did
 * ``words``         brokers, offsets, zxids, lengths of time
