@@ -7,9 +7,10 @@ record has. Each method returns whether its request succeeded; ``producer`` says
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from nemesis.history.events import IDEMPOTENT, Kind
@@ -63,8 +64,13 @@ class ProducerTransactions:
 
     async def raise_epoch(self) -> bool:
         """Go on in the next epoch."""
-        with self._init_operation() as operation:
-            await self.producer.raise_epoch()
+        identity = self.producer.identity
+        former = {"producer_id": identity.producer_id, "producer_epoch": identity.epoch}
+        with self._init_operation(former) as operation:
+            try:
+                await self.producer.raise_epoch()
+            finally:
+                operation.add(node=self.producer.node)
             self._ready(operation)
         return operation.succeeded
 
@@ -136,11 +142,13 @@ class ProducerTransactions:
             operation.add(node=self.producer.node)
         operation.ok()
 
-    def _init_operation(self) -> Operation:
+    def _init_operation(self, former: Mapping[str, Any] = MappingProxyType({})) -> Operation:
+        """``former``: the columns of the epoch from which the producer goes on."""
         columns = {
             "f": "init-producer-id",
             "transactional_id": self.producer.identity.transactional_id,
             "timeout_ms": self.producer.transaction_timeout_ms,
+            **former,
         }
         return self._operation(columns)
 

@@ -28,6 +28,19 @@ def given(
     ]
 
 
+def raised(at_ms: int, error: str | None, *, epoch: int = 0, node: int = 1) -> list[Event]:
+    """The producer asks for its next epoch, and is answered 1 ms later; ``error`` None: it has it."""
+    about: dict[str, Any] = {**NO_PARTITION, **IDENTITY, "timeout_ms": TIMEOUT_MS}
+    about["producer_epoch"] = epoch
+    outcome = "ok" if error is None else "fail"
+    answer = {"producer_epoch": epoch + 1, "count": 0} if error is None else {"error": error}
+    f, process = "init-producer-id", "transactor-0"
+    return [
+        client(at_ms, process, "invoke", f, at_ms, **about),
+        client(at_ms + 1, process, outcome, f, at_ms, **about | answer, node=node),
+    ]
+
+
 def asked(
     at_ms: int, f: str, error: str | None = None, *, epoch: int = 0, node: int = 1
 ) -> list[Event]:
@@ -62,4 +75,5 @@ PRODUCER_EPOCH_KEPT: Final = (
         asked(3, "add-partitions", node=2),
         asked(5, "commit-transaction", "INVALID_PRODUCER_EPOCH", node=2),
     ),
+    history(given(0, 0), raised(3, "PRODUCER_FENCED")),
 )

@@ -57,6 +57,16 @@ def initialized(time: int, epoch: int) -> list[Event]:
     ]
 
 
+def went_on(time: int, epoch: int, next_epoch: int) -> list[Event]:
+    """A producer is answered its next epoch one tick later."""
+    process, f = f"transactor-{epoch}", "init-producer-id"
+    about: dict[str, Any] = {**NO_PARTITION, **IDENTITY, "producer_epoch": epoch}
+    return [
+        client(time, process, "invoke", f, time, **about),
+        client(time + 1, process, "ok", f, time, **about | {"producer_epoch": next_epoch}),
+    ]
+
+
 def committed_poll(
     time: int, position: int, records: dict[int, int], last: int, **columns: Any
 ) -> list[Event]:
@@ -127,6 +137,7 @@ FENCED_PRODUCER: Final = (
     history(initialized(0, 0), initialized(2, 1), sent(4, 1, 5)),
     history(initialized(0, 0), initialized(2, 1), request(4, "add-partitions", count=1)),
     history(initialized(0, 0), initialized(2, 1), request(4, "commit-transaction")),
+    history(initialized(0, 0), initialized(2, 1), sent(4, 1, 5, epoch=1), went_on(6, 0, 2)),
     history(initialized(0, 0), sent(2, 1, 5), initialized(4, 0)),
 )
 EXACTLY_ONCE: Final = (

@@ -21,10 +21,11 @@ broker's answer names as aborted.
   Smallest breaks: a value is acknowledged at offset 0 in a transaction that commits, and a poll of committed records
   from 0 to 2 does not return it; a commit has no certain outcome, and a poll returns one of two records only.
 * **fenced-producer**: once a producer of a transactional id has been answered its epoch, nothing is accepted that a
-  producer of an earlier epoch sends afterwards: no record, no partition or offset for its transaction, and no end. So
-  no two producers are answered one epoch, and no later one an earlier epoch.
+  producer of an earlier epoch sends afterwards: no record, no partition or offset for its transaction, no end, and no
+  InitProducerId by which it goes on (KIP-360). So no two producers are answered one epoch, and no later one an
+  earlier epoch.
   Smallest breaks: a producer gets epoch 0, another one epoch 1, and then a record of the first is acknowledged; the
-  same with a partition that is added, and with a commit; two producers get epoch 0.
+  same with a partition that is added, with a commit, and with an InitProducerId of epoch 0; two producers get epoch 0.
 * **exactly-once**: the promise of consume, transform, produce; ``derivations`` states it.
 * **transaction-order**: cycles of dependencies that Kafka does not permit; ``dependencies`` states it.
 

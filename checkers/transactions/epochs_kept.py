@@ -1,8 +1,8 @@
 """Producers keep their epoch until another one asks for it, or their transaction has timed out.
 
 **producer-epoch-kept**: a coordinator that has given a producer its epoch refuses it as fenced only with a cause
-(KIP-98). In detail, a refusal of AddPartitionsToTxn or EndTxn with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH
-is a violation if all of this holds:
+(KIP-98). In detail, a refusal of AddPartitionsToTxn, of EndTxn, or of an InitProducerId by which the producer goes on
+in its next epoch (KIP-360), with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH, is a violation if all of this holds:
 
 * the broker that refuses has answered the producer's InitProducerId with this epoch, or has accepted a later request of
   the epoch. What a broker knows of a transactional id never goes back: it has answered what is committed in its log;
@@ -10,9 +10,10 @@ is a violation if all of this holds:
 * nothing else can have raised the epoch: every other InitProducerId of the transactional id had its answer before this
   one was sent, and none follows before the refusal;
 * no transaction of this epoch has been open for as long as its time-out: a coordinator that aborts it raises the epoch.
+  An InitProducerId is judged only if no transaction is open: it aborts one, and raises the epoch for that.
 
 Smallest breaks: a producer is answered its epoch, and its first AddPartitionsToTxn is refused as fenced; the same with
-the commit after an accepted AddPartitionsToTxn.
+the commit after an accepted AddPartitionsToTxn; the same with an InitProducerId that names the epoch.
 
 What a correct cluster does and is not convicted for: another producer of the transactional id, one that was killed or
 had no answer included, fences this one; a transaction that was open for too long is aborted and its producer fenced; a
@@ -127,6 +128,8 @@ class EpochsKept(Administered):
                 inits[event.transactional_id].append(operation)
                 if operation.is_ok:
                     epochs[_producer(event)].given = operation
+                elif event.producer_epoch is not None:
+                    epochs[_producer(event)].requests.append(operation)
             else:
                 epochs[_producer(event)].requests.append(operation)
         for row in rows:
@@ -170,7 +173,7 @@ def _needless(epoch: Epoch, inits: Sequence[Operation], moved: int) -> Iterator[
 
 def _may_raise(item: Operation, given: Operation, refused: Operation) -> bool:
     """Whether another InitProducerId may have taken effect between the one that gave the epoch and the refusal."""
-    if item is given or item.began > refused.ended:
+    if item is given or item is refused or item.began > refused.ended:
         return False
     is_answered = item.is_failed or (item.is_ok and item.event.count == 0)
     return not (is_answered and item.ended < given.began)
@@ -181,6 +184,8 @@ def _may_time_out(epoch: Epoch, given: Operation, refused: Operation, moved: int
     since = epoch.oldest_open(refused.ended)
     if since is None:
         return False
+    if refused.event.f == INIT:
+        return True
     timeout_ms = given.invoked[1].timeout_ms
     if timeout_ms is None or moved < refused.ended:
         return True

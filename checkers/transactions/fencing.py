@@ -11,8 +11,14 @@ from nemesis.checkers.transactions.produced import Operation, Produced
 
 def accepted_after_fencing(name: str, known: Produced) -> Iterator[Finding]:
     """Find requests that were accepted although they were sent after a newer producer had been answered."""
-    for request in known.requests:
-        event = request.event
+    raised = (
+        init
+        for inits in known.inits.values()
+        for init in inits
+        if init.invoked[1].producer_epoch is not None
+    )
+    for request in (*known.requests, *raised):
+        event = request.invoked[1]
         for init in known.inits.get(event.transactional_id or "", ()):
             newer = init.event
             if (

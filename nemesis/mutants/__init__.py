@@ -90,6 +90,7 @@ from nemesis.mutants.new_epoch_forgotten import MUTANT as NEW_EPOCH_FORGOTTEN
 from nemesis.mutants.new_leader_truncates import MUTANT as NEW_LEADER_TRUNCATES
 from nemesis.mutants.newer_broker_epoch_refused import MUTANT as NEWER_BROKER_EPOCH_REFUSED
 from nemesis.mutants.newest_batch_answered import MUTANT as NEWEST_BATCH_ANSWERED
+from nemesis.mutants.next_epoch_refused import MUTANT as NEXT_EPOCH_REFUSED
 from nemesis.mutants.no_broker_epoch_check import MUTANT as NO_BROKER_EPOCH_CHECK
 from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EPOCH_CHECK
 from nemesis.mutants.no_truncation import MUTANT as NO_TRUNCATION
@@ -237,6 +238,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             COORDINATOR_EPOCH_UNCHECKED,
             DECIDED_TRANSACTIONS_LEFT,
             NEW_EPOCH_FORGOTTEN,
+            NEXT_EPOCH_REFUSED,
             ADDED_PARTITIONS_FORGOTTEN,
             EPOCHS_USED_UP_BY_FENCING,
             HIGH_WATERMARK_READ_TWICE,

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from nemesis.checkers import CHECKERS
-from nemesis.checkers.breaks.epochs_kept import PRODUCER_EPOCH_KEPT, asked, begun, given
+from nemesis.checkers.breaks.epochs_kept import (
+    PRODUCER_EPOCH_KEPT,
+    asked,
+    begun,
+    given,
+    raised,
+)
 from nemesis.checkers.breaks.events import client, history, started
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Result, Verdict
@@ -92,11 +98,31 @@ def test_a_fenced_producer_is_no_finding_if_there_may_be_a_cause(
     assert (judged.verdict, judged.findings) == (U, ())
 
 
+def test_a_producer_that_goes_on_keeps_its_epoch_until_then() -> None:
+    judged = result(given(0, 0), raised(3, None), begun(5), *_epoch_1(None))
+    assert (judged.verdict, judged.checked) == (V, 1)
+    assert result(given(0, 0), raised(3, None), raised(5, "PRODUCER_FENCED", epoch=1)).verdict is I
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param([begun(2), raised(5, "PRODUCER_FENCED")], id="its transaction is open"),
+        pytest.param([in_doubt(2), raised(5, "PRODUCER_FENCED")], id="another producer asks"),
+        pytest.param([raised(5, "PRODUCER_FENCED", node=2)], id="a broker that may be another one"),
+        pytest.param([raised(5, "CONCURRENT_TRANSACTIONS")], id="it is not refused for good"),
+    ],
+)
+def test_a_producer_that_goes_on_may_be_fenced(parts: list[Event | list[Event]]) -> None:
+    judged = result(given(0, 0), *parts)
+    assert (judged.verdict, judged.findings) == (U, ())
+
+
 def test_a_producer_that_was_answered_before_is_no_cause() -> None:
     assert result(given(0, 0), given(3, 1), *_epoch_1("PRODUCER_FENCED")).verdict is I
 
 
-def _epoch_1(error: str) -> list[list[Event]]:
+def _epoch_1(error: str | None) -> list[list[Event]]:
     return [asked(10, ADD, error, epoch=1)]
 
 
