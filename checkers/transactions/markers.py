@@ -5,16 +5,19 @@
   Smallest breaks: broker 1 appends a marker of coordinator epoch 2 for producer 7 at offset 1, and one of epoch 1 at
   offset 2; the same in the files of a broker.
 * **torn-markers**: when a coordinator has written that a transaction is complete, each of its partitions has a marker
-  of the producer with the same outcome, appended since the producer's transaction before.
+  of the producer with the same outcome and of this coordinator epoch. It was appended since the producer's transaction
+  that was completed in this coordinator epoch before; what followers copy later does not count again.
   Smallest breaks: a transaction is complete, and no marker was appended; the only marker has another outcome; the
   only marker was appended before the producer's last complete transaction.
 
 Why the second holds: the coordinator waits until the leader of each partition has answered that the marker is on all
-in-sync replicas, and brokers trace a marker before they answer. A partition that does not exist any more needs none.
+in-sync replicas, and brokers trace a marker before they answer. A coordinator that goes on for another one sends all
+markers again, with its own epoch. A partition that does not exist any more needs none.
 
 What a correct cluster does and is not convicted for: it writes a marker twice, because an answer was lost or another
-coordinator goes on; markers that are cut are forgotten, and a log that was deleted begins again; a marker may end a
-transaction of which the partition holds no data.
+coordinator goes on; a coordinator that was paused learns only after its successor has completed the next transaction
+that all its markers were written; markers that are cut are forgotten, and a log that was deleted begins
+again; a marker may end a transaction of which the partition holds no data.
 
 Limits: the outcome of the marker that ends the data is not compared with other partitions' if both markers are there:
 a delayed marker of the transaction before may end the next one, which is Kafka's own weakness up to 3.9 (KIP-890). A
@@ -71,7 +74,14 @@ class Markers(Grouped[Report]):
     )
     columns = (
         *("topic", "partition", "node", "offset", "producer_id", "producer_epoch", "outcome"),
-        *("coordinator_epoch", "log_start_offset", "log_end_offset", "step"),
+        *(
+            "coordinator_epoch",
+            "topic_id",
+            "leader_epoch",
+            "log_start_offset",
+            "log_end_offset",
+            "step",
+        ),
     )
 
     @classmethod
@@ -158,17 +168,22 @@ def kept_below(event: Event) -> int:
 
 def _torn(tp: str, rows: list[Row]) -> Iterator[Finding]:
     """Yield the complete transactions that have no marker with their outcome."""
-    since: dict[int | None, list[Row]] = defaultdict(list)
-    """By producer, its markers since its last complete transaction."""
+    since: dict[tuple[int | None, int | None], list[Row]] = defaultdict(list)
+    """By producer and coordinator epoch, the markers since the last complete transaction, each once."""
+    known = set()
     for row, event in rows:
-        markers = since[event.producer_id]
+        completes = event.producer_id, event.coordinator_epoch
+        markers = since[completes]
         if event.kind == Kind.MARKER_APPENDED:
-            markers.append((row, event))
+            marker = event.topic_id, event.leader_epoch, event.offset
+            if marker not in known:
+                known.add(marker)
+                markers.append((row, event))
         elif event.kind == Kind.TRANSACTION_COMPLETED:
             if not any(_ends(marker, event) for _, marker in markers):
                 others = [number for number, _ in markers[-1:]]
                 yield finding(TORN_MARKERS.name, tp, _sentence(tp, event, markers), *others, row)
-            since[event.producer_id] = [item for item in markers if item[1].time >= event.time]
+            since[completes] = [item for item in markers if item[1].time >= event.time]
 
 
 def _ends(marker: Event, completed: Event) -> bool:
@@ -177,9 +192,10 @@ def _ends(marker: Event, completed: Event) -> bool:
 
 def _sentence(tp: str, event: Event, markers: list[Row]) -> str:
     instead = (
-        f"its last marker there is {markers[-1][1].outcome} of epoch {markers[-1][1].producer_epoch}"
+        f"the last marker of this coordinator there is {markers[-1][1].outcome} of epoch "
+        f"{markers[-1][1].producer_epoch}"
         if markers
-        else "it has no marker there since its transaction before"
+        else "this coordinator has appended no marker there since the producer's transaction before"
     )
     return (
         f"The coordinator on broker {event.node} completed a transaction of producer {event.producer_id}, epoch "

@@ -70,7 +70,7 @@ class InitProducerId(OperationView, frozen=True, kw_only=True):
     transactional_id: Word | None = None
     timeout_ms: Milliseconds | None = None
     producer_id: int | None = None
-    """That of a producer which goes on in its next epoch (KIP-360)."""
+    """Only of a producer that goes on in its next epoch (KIP-360)."""
     producer_epoch: int | None = None
 
 

@@ -79,6 +79,21 @@ class TestTornMarkers:
         assert verdict(self.name, *events) is Verdict.INVALID
         assert verdict(self.name, *events[:2], marker(3, 1, 2), completed(4)) is Verdict.VALID
 
+    def test_a_marker_that_a_follower_copies_late_is_not_the_next_one(self) -> None:
+        events = marker(1, 1, 1), completed(2), marker(3, 3, 1, role="follower"), completed(4)
+        assert verdict(self.name, *events) is Verdict.INVALID
+
+    def test_a_coordinator_that_was_paused_completes_after_its_successor(self) -> None:
+        its_own = marker(1, 1, 1)
+        others = marker(3, 1, 3, coordinator_epoch=1), completed(4, coordinator_epoch=1)
+        assert verdict(self.name, its_own, *others, completed(5)) is Verdict.VALID
+
+    def test_a_marker_of_another_coordinator_is_none(self) -> None:
+        assert (
+            verdict(self.name, marker(1, 1, 1, coordinator_epoch=1), completed(2))
+            is Verdict.INVALID
+        )
+
     def test_another_producers_marker_is_none(self) -> None:
         assert verdict(self.name, marker(1, 1, 1, producer_id=8), completed(2)) is Verdict.INVALID
 

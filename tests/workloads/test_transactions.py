@@ -174,3 +174,20 @@ def test_the_session_of_a_transformer_ends_before_a_commit_in_doubt_does() -> No
     with pytest.raises(ValueError, match=said):
         TransactionsOptions(session_timeout_ms=4_001, delivery_timeout_ms=4_000)
     TransactionsOptions(session_timeout_ms=4_001, delivery_timeout_ms=4_000, transform_ids=0)
+
+
+def test_a_coordinator_that_wakes_up_completes_what_its_successor_has_completed() -> None:
+    """A correct cluster that was convicted: paused coordinators learned late that all their markers were written."""
+    plan = plans.decode(
+        [
+            {
+                "at_s": 6.0 * (number + 1),
+                "fault": "pause",
+                "target": f'leader("__transaction_state", {number % 2})',
+                "duration_s": 3.5,
+            }
+            for number in range(6)
+        ]
+    )
+    done = simulate_plan(plan, "transactions", seed=1, time_limit_s=46, checkers=["torn-markers"])
+    assert done.outcome.verdict is Verdict.VALID
