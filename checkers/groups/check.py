@@ -84,8 +84,9 @@ from nemesis.checkers.groups.group_operations import (
     Group,
     groups,
 )
-from nemesis.checkers.groups.loads import OFFSETS_TOPIC, Loads
+from nemesis.checkers.groups.loads import Loads
 from nemesis.checkers.groups.ownership import confirmed, shared
+from nemesis.checkers.losses import OFFSETS_TOPIC
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
 
@@ -108,27 +109,27 @@ class Groups(Administered):
 
     def judge(self, rows: list[Row]) -> Results:
         known = sorted(groups(rows).items())
-        may_lose = losses.may_lose(rows, OFFSETS_TOPIC)
-        results = (
-            _owners(known),
-            _generations(known),
-            _members(known, Loads(rows)),
-            _offsets(known),
-        )
-        return [losses.allowed(result) if may_lose else result for result in results]
+        permitted = losses.Losses(rows)
+        return [
+            _owners(known, permitted),
+            _generations(known, permitted),
+            _members(known, Loads(rows), permitted),
+            _offsets(known, permitted),
+        ]
 
 
-def _owners(known: Iterable[tuple[str, Group]]) -> Result:
+def _owners(known: Iterable[tuple[str, Group]], permitted: losses.Losses) -> Result:
     checked = 0
     findings: list[Finding] = []
     for key, group in known:
         owners = confirmed(group)
         checked += len(owners)
         findings += shared(ONE_OWNER_PER_GENERATION.name, key, owners)
+    findings = permitted.allow_all(findings, OFFSETS_TOPIC)
     return conclude(ONE_OWNER_PER_GENERATION, checked=checked, findings=findings)
 
 
-def _generations(known: list[tuple[str, Group]]) -> Result:
+def _generations(known: list[tuple[str, Group]], permitted: losses.Losses) -> Result:
     findings = _collected(
         fallen_generations(GENERATION_GROWS.name, key, group, Acknowledged(group))
         for key, group in known
@@ -136,10 +137,11 @@ def _generations(known: list[tuple[str, Group]]) -> Result:
     joins = _count(known, JOIN)
     generations = {(key, join.generation) for key, group in known for join in group.ok(JOIN)}
     numbers = {"generations": float(len(generations))}
+    findings = permitted.allow_all(findings, OFFSETS_TOPIC)
     return conclude(GENERATION_GROWS, checked=joins, findings=findings, numbers=numbers)
 
 
-def _members(known: list[tuple[str, Group]], loads: Loads) -> Result:
+def _members(known: list[tuple[str, Group]], loads: Loads, permitted: losses.Losses) -> Result:
     name = FENCED_MEMBER.name
     findings = _collected(
         part
@@ -151,16 +153,18 @@ def _members(known: list[tuple[str, Group]], loads: Loads) -> Result:
             shared_member_ids(name, key, group),
         )
     )
+    findings = permitted.allow_all(findings, OFFSETS_TOPIC)
     return conclude(
         FENCED_MEMBER, checked=_count(known, COMMIT, HEARTBEAT, SYNC), findings=findings
     )
 
 
-def _offsets(known: list[tuple[str, Group]]) -> Result:
+def _offsets(known: list[tuple[str, Group]], permitted: losses.Losses) -> Result:
     findings = _collected(
         misread(OFFSETS_READ_AS_COMMITTED.name, key, group, Acknowledged(group))
         for key, group in known
     )
+    findings = permitted.allow_all(findings, OFFSETS_TOPIC)
     return conclude(OFFSETS_READ_AS_COMMITTED, checked=_count(known, FETCH), findings=findings)
 
 

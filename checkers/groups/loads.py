@@ -11,14 +11,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Final
 
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.groups.group_operations import Operation
+from nemesis.checkers.losses import OFFSETS_TOPIC
 from nemesis.history.events import Kind
-
-OFFSETS_TOPIC: Final = "__consumer_offsets"
-"""The topic in which coordinators keep groups."""
 
 
 class Loads:

@@ -63,7 +63,8 @@ from nemesis.checkers.groups.group_operations import (
     Operation,
     groups,
 )
-from nemesis.checkers.groups.loads import OFFSETS_TOPIC, Loads
+from nemesis.checkers.groups.loads import Loads
+from nemesis.checkers.losses import OFFSETS_TOPIC
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import MEMBER_REBALANCE, MEMBER_SESSION
@@ -97,8 +98,8 @@ class Membership(Administered):
         for key, group in sorted(groups(rows).items()):
             checked += sum(map(_is_answered, group.operations))
             findings += _forgotten(key, Memberships(group, loads, allowed_ns))
-        result = conclude(MEMBERSHIP_KEPT, checked=checked, findings=findings)
-        return [losses.allowed(result) if losses.may_lose(rows, OFFSETS_TOPIC) else result]
+        findings = losses.Losses(rows).allow_all(findings, OFFSETS_TOPIC)
+        return conclude(MEMBERSHIP_KEPT, checked=checked, findings=findings)
 
 
 def _shortest_time_out(rows: list[Row]) -> int | None:

@@ -67,12 +67,11 @@ class TransactionsAtRest(Administered):
             if not any(item.is_ok and item.event.f == COMMIT for item in operations)
             for item in _refused(transactional_id, operations, run)
         ]
-        result = conclude(TRANSACTIONS_POSSIBLE, checked=len(by_id), findings=findings)
-        return [
-            losses.allowed(result)
-            if losses.lost_last_replica(rows, losses.TRANSACTIONS_TOPIC)
-            else result
+        permitted = losses.Losses(rows)
+        findings = [
+            permitted.allow(item, losses.TRANSACTIONS_TOPIC, unclean=False) for item in findings
         ]
+        return conclude(TRANSACTIONS_POSSIBLE, checked=len(by_id), findings=findings)
 
 
 def _is_of_last_producer(event: Event) -> bool:

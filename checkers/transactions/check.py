@@ -39,9 +39,10 @@ later; a transaction without an end is aborted by the next producer of its id, o
 sent before the next producer was answered is accepted after it; a reader of all records is given aborted and open ones;
 compaction and retention remove records (those with keys are not judged by ``torn-transaction``).
 
-Where brokers may elect unclean leaders, or when the last replica of a partition has lost what it had not synced, the
-end of a transaction may be lost. Findings of all properties except ``fenced-producer`` are then reported and allowed.
-Those of ``fenced-producer`` are allowed only if that replica was one of ``__transaction_state``: it may lose epochs.
+Where brokers may elect unclean leaders, or when the last replica of a partition has lost what it had not synced
+(``losses``), the end of a transaction may be lost, and with it the epoch that a leader knows. Findings about records of
+that partition are then reported and allowed, those of ``exactly-once`` and ``transaction-order`` after a loss in any.
+What only coordinators decide is allowed for a loss in ``__transaction_state``, which never elects unclean leaders.
 
 Limits: two producer ids of one transactional id, as after 32,767 epochs, are not compared. That transactions end at all
 is another promise. Records without a transaction are judged by ``read-beyond-lso`` only.
@@ -52,7 +53,7 @@ Source: KIP-98, KIP-360, KIP-890; UnifiedLog, TransactionCoordinator, and the Fe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from nemesis.checkers import losses
@@ -64,6 +65,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.losses import TRANSACTIONS_TOPIC, Losses
 from nemesis.checkers.transactions.append_order import appended, appended_before_it_was_sent
 from nemesis.checkers.transactions.dependencies import Dependencies
 from nemesis.checkers.transactions.derivations import (
@@ -73,7 +75,11 @@ from nemesis.checkers.transactions.derivations import (
     missing,
     passed_inputs,
 )
-from nemesis.checkers.transactions.fencing import accepted_after_fencing, epochs_given_again
+from nemesis.checkers.transactions.fencing import (
+    accepted_by_coordinators,
+    accepted_by_leaders,
+    epochs_given_again,
+)
 from nemesis.checkers.transactions.produced import (
     COLUMNS,
     FUNCTIONS,
@@ -115,41 +121,50 @@ class Transactions(EventListCheck):
         return super().reduce(segment.where(wanted)) if wanted.any() else []
 
     def judge(self, rows: list[Row]) -> Results:
-        known = produced(rows)
-        read = sum(1 for _ in of_transactions(known))
-        of_records = (
-            _result(ABORTED_READ, read, uncommitted(ABORTED_READ.name, known), _figures(known)),
-            _result(READ_BEYOND_LSO, read, undecided(READ_BEYOND_LSO.name, known)),
-            _result(TORN_TRANSACTION, records_passed(known), torn(TORN_TRANSACTION.name, known)),
-        )
-        fencing = (
-            *epochs_given_again(FENCED_PRODUCER.name, known),
-            *accepted_after_fencing(FENCED_PRODUCER.name, known),
-        )
-        fenced = _result(FENCED_PRODUCER, len(known.requests), fencing)
-        given = given_to_readers(known)
-        derived, ordered = _derived(known, given), _ordered(known, given)
-        if losses.lost_last_replica(rows, losses.TRANSACTIONS_TOPIC):
-            fenced = losses.allowed(fenced)
-        if losses.may_lose(rows):
-            of_records = tuple(losses.allowed(result) for result in of_records)  # type: ignore[assignment]
-            derived, ordered = losses.allowed(derived), losses.allowed(ordered)
-        return [*of_records, fenced, derived, ordered]
+        known, permitted = produced(rows), Losses(rows)
+        read, given = sum(1 for _ in of_transactions(known)), given_to_readers(known)
+        beyond, parts = undecided(READ_BEYOND_LSO.name, known), torn(TORN_TRANSACTION.name, known)
+        aborted = _of_records(uncommitted(ABORTED_READ.name, known), permitted)
+        return [
+            _result(ABORTED_READ, read, aborted, _figures(known)),
+            _result(READ_BEYOND_LSO, read, _of_records(beyond, permitted)),
+            _result(TORN_TRANSACTION, records_passed(known), _of_records(parts, permitted)),
+            _result(FENCED_PRODUCER, len(known.requests), _fencing(known, permitted)),
+            _derived(known, given, permitted),
+            _ordered(known, given, permitted),
+        ]
 
 
-def _ordered(known: Produced, given: Given) -> Result:
+def _of_records(findings: Iterable[Finding], permitted: Losses) -> Iterator[Finding]:
+    """Findings about what a partition holds, and which transactions are decided."""
+    for item in findings:
+        yield permitted.allow(item, item.key, TRANSACTIONS_TOPIC)
+
+
+def _fencing(known: Produced, permitted: Losses) -> Iterator[Finding]:
+    name = FENCED_PRODUCER.name
+    coordinated = (*epochs_given_again(name, known), *accepted_by_coordinators(name, known))
+    for item in coordinated:
+        yield permitted.allow(item, TRANSACTIONS_TOPIC, unclean=False)
+    for item, about in accepted_by_leaders(name, known):
+        yield permitted.allow(item, about, TRANSACTIONS_TOPIC)
+
+
+def _ordered(known: Produced, given: Given, permitted: Losses) -> Result:
     """Judge the order of transactions, and count the cycles that Kafka permits."""
     dependencies = Dependencies(known, given)
     name = TRANSACTION_ORDER.name
     findings = [*dependencies.impossible(name), *appended_before_it_was_sent(name, known)]
+    findings = permitted.allow_all(findings)
     return _result(TRANSACTION_ORDER, appended(known), findings, dependencies.permitted())
 
 
-def _derived(known: Produced, given: Given) -> Result:
+def _derived(known: Produced, given: Given, permitted: Losses) -> Result:
     """Judge what was derived from the input of groups."""
     inputs = passed_inputs(known, given)
     name = EXACTLY_ONCE.name
     findings = [*duplicates(name, known, given), *missing(name, known, given, inputs)]
+    findings = [permitted.allow(item, is_timed=False) for item in findings]
     return _result(EXACTLY_ONCE, len(inputs), findings)
 
 

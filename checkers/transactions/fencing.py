@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.model import Finding
-from nemesis.checkers.transactions.produced import Operation, Produced
+from nemesis.checkers.losses import OFFSETS_TOPIC
+from nemesis.checkers.transactions.produced import SEND, SEND_OFFSET, Operation, Produced
 
 
-def accepted_after_fencing(name: str, known: Produced) -> Iterator[Finding]:
-    """Find requests that were accepted although they were sent after a newer producer had been answered."""
+def accepted_by_leaders(name: str, known: Produced) -> Iterator[tuple[Finding, str]]:
+    """Find records and offsets that were accepted although a newer producer had been answered before they were sent.
+
+    Beside each is the partition or the topic whose leader has to know the newer epoch.
+    """
+    for request in known.requests:
+        event = request.event
+        if event.f in (SEND, SEND_OFFSET):
+            about = tp_name(event.topic, event.partition) if event.f == SEND else OFFSETS_TOPIC
+            for item in _accepted_late(name, request, known):
+                yield item, about
+
+
+def accepted_by_coordinators(name: str, known: Produced) -> Iterator[Finding]:
+    """Find the same of requests that only the coordinator decides."""
     raised = (
         init
         for inits in known.inits.values()
@@ -18,21 +32,26 @@ def accepted_after_fencing(name: str, known: Produced) -> Iterator[Finding]:
         if init.invoked[1].producer_epoch is not None
     )
     for request in (*known.requests, *raised):
-        event = request.invoked[1]
-        for init in known.inits.get(event.transactional_id or "", ()):
-            newer = init.event
-            if (
-                init.ended < request.began
-                and newer.producer_id == event.producer_id
-                and (newer.producer_epoch or 0) > (event.producer_epoch or 0)
-            ):
-                sentence = (
-                    f"The {event.f} of {event.process} as producer of {event.transactional_id} in epoch "
-                    f"{event.producer_epoch} was accepted, after {newer.process} had become its producer in epoch "
-                    f"{newer.producer_epoch}."
-                )
-                yield _finding(name, sentence, init, request)
-                break
+        if request.event.f not in (SEND, SEND_OFFSET):
+            yield from _accepted_late(name, request, known)
+
+
+def _accepted_late(name: str, request: Operation, known: Produced) -> Iterator[Finding]:
+    event = request.invoked[1]
+    for init in known.inits.get(event.transactional_id or "", ()):
+        newer = init.event
+        if (
+            init.ended < request.began
+            and newer.producer_id == event.producer_id
+            and (newer.producer_epoch or 0) > (event.producer_epoch or 0)
+        ):
+            sentence = (
+                f"The {event.f} of {event.process} as producer of {event.transactional_id} in epoch "
+                f"{event.producer_epoch} was accepted, after {newer.process} had become its producer in epoch "
+                f"{newer.producer_epoch}."
+            )
+            yield _finding(name, sentence, init, request)
+            return
 
 
 def epochs_given_again(name: str, known: Produced) -> Iterator[Finding]:

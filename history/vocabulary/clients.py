@@ -65,12 +65,11 @@ class SendOk(Send, frozen=True, kw_only=True):
 
 @invokes("init-producer-id")
 class InitProducerId(OperationView, frozen=True, kw_only=True):
-    """A producer requests a producer id; a transactional one an epoch, too."""
+    """A producer requests an id; a transactional one an epoch, too, or the next one after its own (KIP-360)."""
 
     transactional_id: Word | None = None
     timeout_ms: Milliseconds | None = None
     producer_id: int | None = None
-    """Only of a producer that goes on in its next epoch (KIP-360)."""
     producer_epoch: int | None = None
 
 

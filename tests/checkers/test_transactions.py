@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nemesis.checkers import CHECKERS
@@ -19,7 +21,7 @@ from nemesis.checkers.breaks.transactions_read import (
 )
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Result, Verdict
-from nemesis.history.events import Event
+from nemesis.history.events import Event, Kind
 from nemesis.history.memory import history_of
 
 NAMES = ("aborted-read", "read-beyond-lso", "torn-transaction", "fenced-producer")
@@ -156,21 +158,67 @@ def test_where_acknowledged_records_may_be_lost_it_is_reported_and_allowed(
     assert judged[name].findings
 
 
-def test_fencing_does_not_depend_on_what_may_be_lost() -> None:
+@pytest.mark.parametrize(
+    ("broken", "expected"), [(FENCED_PRODUCER[0], V), *((each, I) for each in FENCED_PRODUCER[1:])]
+)
+def test_unclean_elections_may_lose_an_epoch_in_a_partition_and_none_in_a_coordinator(
+    broken: tuple[Event, ...], expected: Verdict
+) -> None:
     check = CHECKERS["fenced-producer"].check()
-    rows = history_of((*history(started(0, 1, unclean=True)), *FENCED_PRODUCER[0])).row_groups
+    rows = history_of((*history(started(0, 1, unclean=True)), *broken)).row_groups
     judged = {result.property: result for result in run_checks(rows, [check])}
-    assert judged["fenced-producer"].verdict is I
+    assert judged["fenced-producer"].verdict is expected
+
+
+def cut(at_ms: int, partition: str, kind: str = "fault-invoke", detail: str = "") -> Event:
+    """A power cut that strikes the last replica in the ISR of a partition, and what came of it."""
+    said = detail or f'{{"last_in_isr": ["{partition}"]}}'
+    about: dict[str, Any] = {"fault": "power-cut", "fault_id": 1, "detail": said}
+    return Event(time=at_ms, process="nemesis", kind=Kind(kind), seq=at_ms, **about)
 
 
 def test_epochs_that_a_power_cut_may_have_lost_may_be_given_again() -> None:
-    detail = '{"last_in_isr": ["__transaction_state-0"]}'
-    cut = Event(
-        time=1, process="nemesis", kind="fault-invoke", seq=1, fault="power-cut", detail=detail
-    )
-    judged = results(cut, initialized(10, 0), sent(12, 1, 5), initialized(14, 0))
-    assert judged["fenced-producer"].verdict is V
-    assert judged["fenced-producer"].findings
+    again = initialized(10, 0), sent(12, 1, 5), initialized(14, 0)
+    for partition, expected in (("__transaction_state-0", V), ("t-0", I)):
+        judged = results(cut(1, partition), *again)
+        assert judged["fenced-producer"].verdict is expected
+        assert judged["fenced-producer"].findings
+
+
+def test_a_leader_may_lose_an_epoch_with_the_log_of_its_partition() -> None:
+    late = initialized(0, 0), initialized(2, 1), sent(4, 1, 5)
+    for partition, expected in (("t-0", V), ("t-1", I), ("t-01", I)):
+        assert results(cut(3, partition), *late)["fenced-producer"].verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("faults", "expected"),
+    [
+        pytest.param([cut(1, "t-0")], V, id="the partition may have lost records"),
+        pytest.param([cut(1, "__transaction_state-1")], V, id="its end may be lost"),
+        pytest.param([cut(1, "u-0")], I, id="another partition was struck"),
+        pytest.param([cut(500, "t-0")], I, id="it was so before"),
+        pytest.param([cut(1, "t-0"), cut(2, "t-0", "fault-skipped", "{}")], I, id="it was skipped"),
+        pytest.param(
+            [
+                cut(1, "t-0"),
+                cut(2, "t-0", "fault-applied", '{"broker-1": {"lost_bytes": 0, "lost_names": []}}'),
+            ],
+            I,
+            id="nothing was lost",
+        ),
+        pytest.param(
+            [cut(1, "t-0"), cut(2, "t-0", "fault-applied", '{"broker-1": {"lost_bytes": 9}}')],
+            V,
+            id="something was lost",
+        ),
+    ],
+)
+def test_a_finding_is_allowed_for_the_losses_that_it_rests_on(
+    faults: list[Event], expected: Verdict
+) -> None:
+    read = sent(10, 1, 5), request(12, ABORT), committed_poll(14, 5, {5: 1}, 6)
+    assert results(*faults, *read)["aborted-read"].verdict is expected
 
 
 def test_an_injected_break_among_correct_transactions_is_found() -> None:
