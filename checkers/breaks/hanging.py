@@ -1,10 +1,10 @@
-"""The smallest history that breaks the property of hanging transactions."""
+"""The smallest histories that break the property of hanging transactions."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from nemesis.checkers.breaks.events import TP, become_leader, broker, history
+from nemesis.checkers.breaks.events import TP, become_leader, broker, history, marker
 from nemesis.history.events import Event
 from nemesis.history.vocabulary.harness import (
     ABORT_INTERVAL,
@@ -56,4 +56,8 @@ def measured(time: int) -> list[Event]:
 
 HANGING_TRANSACTION: Final = (
     history(settings(), become_leader(1, 1, 0, 0), added(2, 5), opened(3), measured(1_000)),
+    history(
+        *(settings(), become_leader(1, 1, 0, 0), added(2, 5), opened(3)),
+        *(marker(900, 1, 1, first=0, outcome="abort"), measured(1_000)),
+    ),
 )

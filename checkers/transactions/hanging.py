@@ -1,10 +1,11 @@
 """Transactions that stay open for too long, and so hold the last stable offset.
 
-* **hanging-transaction**: a transaction that is open in the log of a partition's last leader when the run ends is not
-  older than the time-out of its producer, the interval in which coordinators look for such transactions, and the time
-  that a cluster may take to recover (``recovery_bound``). The time counts from its first batch or, if that is later,
-  from when the coordinator added the partition to it, and without faults. Smallest break: a transaction with a time-out
-  of 5 ms begins at 1 ms, and the run ends a second later.
+* **hanging-transaction**: a transaction is open in the log of a partition for no longer than the time-out of its
+  producer, the interval in which coordinators look for such transactions, and the time that a cluster may take to
+  recover (``recovery_bound``). The time counts from its first batch or, if that is later, from when the coordinator
+  added the partition to it, and without faults, until its marker is appended or the run ends (``open_spans``).
+  Smallest breaks: a transaction with a time-out of 5 ms begins at 1 ms, and the run ends a second later; the same if
+  its marker is appended just before that.
 
 Why this is the promise: consumers of committed records read up to the last stable offset, which is the first offset of
 the oldest open transaction. A coordinator aborts what is open for longer than the time-out (KIP-98). A transaction that
@@ -23,10 +24,9 @@ Source: KIP-98, KIP-664; TransactionCoordinator.abortTimedOutTransactions.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from nemesis.checkers.breaks import hanging as breaks
 from nemesis.checkers.explain import markers as explain
@@ -37,7 +37,9 @@ from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Segment
 from nemesis.checkers.liveness import recovery_bound, unexplained
-from nemesis.checkers.transactions.markers import WORKLOADS, kept_below
+from nemesis.checkers.transactions import open_spans
+from nemesis.checkers.transactions.markers import WORKLOADS
+from nemesis.checkers.transactions.open_spans import Open
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import ABORT_INTERVAL
@@ -46,19 +48,6 @@ _END: Final = "end"
 _CLOCKS: Final = "clock"
 """In the names of faults that move wall clocks."""
 _MS: Final = 1_000_000
-_CUTS: Final = frozenset({Kind.TRUNCATE, Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED})
-
-
-class Open(NamedTuple):
-    """A transaction that is open at the end."""
-
-    producer_id: int
-    offset: int
-    node: int
-    row: int
-    since: int
-    """When it began, or its partition was added, in ns."""
-    timeout_ms: int | None
 
 
 @dataclass(slots=True)
@@ -73,19 +62,8 @@ class Report:
 
 class HangingTransactions(Grouped[Report]):
     keys = ("topic", "partition")
-    kinds = frozenset(
-        {
-            *(Kind.TRANSACTION_OPENED, Kind.MARKER_APPENDED, Kind.TRANSACTION_PARTITION_ADDED),
-            *_CUTS,
-            Kind.REPLICA_STOPPED,
-            Kind.BECOME_LEADER,
-            *unexplained.KINDS,
-        }
-    )
-    columns = (
-        *("topic", "partition", "node", "offset", "producer_id", "leader_epoch"),
-        *("log_start_offset", "log_end_offset", "timeout_ms", "step", *unexplained.COLUMNS),
-    )
+    kinds = frozenset({*open_spans.KINDS, *unexplained.KINDS})
+    columns = (*open_spans.COLUMNS, *unexplained.COLUMNS)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -96,10 +74,12 @@ class HangingTransactions(Grouped[Report]):
         if key[0] is None:
             return Report(rows=rows)
         opened = sum(event.kind == Kind.TRANSACTION_OPENED for _, event in rows)
-        return Report(opened, list(_open_at_end(rows)) if opened else [])
+        if not opened:
+            return Report()
+        return Report(opened, [*open_spans.ended(rows), *open_spans.open_at_end(rows)])
 
     def finish(self, summaries: list[tuple[Key, Report]]) -> Results:
-        run = [item for _, report in summaries for item in report.rows]
+        run = _Run([item for _, report in summaries for item in report.rows])
         findings = [
             item
             for (topic, partition), report in summaries
@@ -110,90 +90,69 @@ class HangingTransactions(Grouped[Report]):
         return conclude(HANGING_TRANSACTION, checked=opened, findings=findings)
 
 
-def _open_at_end(rows: Sequence[Row]) -> Iterator[Open]:
-    """Yield the transactions that are open in the log of the last leader."""
-    leaders = [event for _, event in rows if event.kind == Kind.BECOME_LEADER]
-    last = max(leaders, key=lambda event: (event.leader_epoch or 0, event.time), default=None)
-    if last is None:
+class _Run:
+    """What the events of the whole run say about time."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        self.windows = unexplained.without_faults(rows, _END)
+        self.end_row = max((row for row, event in rows if event.phase == _END), default=None)
+        self.moved = min(
+            (event.time for _, event in rows if _CLOCKS in (event.fault or "")), default=None
+        )
+        self._recovery_ms = recovery_bound.bound_ms(rows)
+        self._interval_ms = next(
+            (event.duration_ms for _, event in rows if event.setting == ABORT_INTERVAL), None
+        )
+
+    def bound_ms(self, transaction: Open) -> int | None:
+        """How long the transaction may be open without a fault; None if that is not recorded."""
+        parts = (self._recovery_ms, self._interval_ms, transaction.timeout_ms)
+        return None if None in parts else sum(part or 0 for part in parts)
+
+
+def _judge(tp: str, transaction: Open, run: _Run) -> Iterator[Finding]:
+    """Say of a transaction whether its end came too late, or is overdue."""
+    if transaction.ended is None:
+        start, stop = run.windows[-1] if run.windows else (0, 0)
+        yield _overdue(tp, transaction, run, start, unexplained.measured_until(run.rows, stop))
         return
-    added = {
-        event.producer_id: event
-        for _, event in rows
-        if event.kind == Kind.TRANSACTION_PARTITION_ADDED
-    }
-    for producer_id, (row, event) in _open_in_log(rows, last.node).items():
-        known = added.get(producer_id)
-        times = [event.time, *(() if known is None else (known.time,))]
-        timeout_ms = None if known is None else known.timeout_ms
-        node, offset = event.node or 0, event.offset or 0
-        yield Open(producer_id, offset, node, row, max(times), timeout_ms)
+    bound_ms = run.bound_ms(transaction)
+    for start, stop in run.windows:
+        end = min(stop, transaction.ended)
+        if bound_ms is not None and end - max(start, transaction.since) > bound_ms * _MS:
+            end = unexplained.measured_until(run.rows, end)
+            yield _overdue(tp, transaction, run, start, end)
+            return
 
 
-def _open_in_log(rows: Sequence[Row], node: int | None) -> dict[int, Row]:
-    """Return the first batches of the open transactions in the log of this broker, by producer."""
-    steps: dict[int, list[Row]] = defaultdict(list)
-    """By producer, the first batches and markers that the log has."""
-    for row, event in rows:
-        if event.node != node:
-            continue
-        if event.kind in (Kind.TRANSACTION_OPENED, Kind.MARKER_APPENDED):
-            steps[event.producer_id if event.producer_id is not None else -1].append((row, event))
-        elif event.kind in _CUTS:
-            end = kept_below(event)
-            for producer_id, known in steps.items():
-                steps[producer_id] = [item for item in known if (item[1].offset or 0) < end]
-        elif event.kind == Kind.REPLICA_STOPPED and event.step in ("deleting", "delete"):
-            steps.clear()
-    return {
-        producer_id: known[-1]
-        for producer_id, known in sorted(steps.items())
-        if known and known[-1][1].kind == Kind.TRANSACTION_OPENED
-    }
-
-
-def _judge(tp: str, transaction: Open, run: Sequence[Row]) -> Iterator[Finding]:
-    """Say of an open transaction whether its end is overdue."""
-    ends = [row for row, event in run if event.phase == _END]
-    windows = unexplained.without_faults(run, _END)
-    start, stop = windows[-1] if windows else (0, 0)
-    end = unexplained.measured_until(run, stop)
+def _overdue(tp: str, transaction: Open, run: _Run, start: int, end: int) -> Finding:
+    """``start`` and ``end`` (ns): of a time without faults."""
     since = max(start, transaction.since)
     lasted_ms = max(end - since, 0) // _MS
-    bound_ms = _bound_ms(transaction, run)
+    bound_ms = run.bound_ms(transaction)
     doubt = None
     if bound_ms is None:
         doubt = "how long it may take is not recorded"
     elif lasted_ms <= bound_ms:
         doubt = f"the coordinator may take {bound_ms:,} ms"
-    elif any(_CLOCKS in (event.fault or "") for _, event in run):
+    elif run.moved is not None and run.moved <= end:
         doubt = "a wall clock was moved, by which coordinators measure time-outs"
     else:
-        doubt = unexplained.excuse(run, since, end, lasted_ms - bound_ms)
+        doubt = unexplained.excuse(run.rows, since, end, lasted_ms - bound_ms)
+    is_open = transaction.ended is None
     sentence = (
-        f"A transaction of producer {transaction.producer_id} holds the last stable offset of {tp} at offset "
-        f"{transaction.offset}: it was open for {lasted_ms:,} ms without a fault when the run ended"
+        f"A transaction of producer {transaction.producer_id} {'holds' if is_open else 'held'} the last stable offset "
+        f"of {tp} at offset {transaction.offset}: it was open for {lasted_ms:,} ms without a fault "
+        f"{'when the run ended' if is_open else 'before its marker was appended'}"
     )
-    verdict = Verdict.INVALID if doubt is None else Verdict.UNKNOWN
     sentence += (
         f", and the coordinator may take {bound_ms:,} ms." if doubt is None else f"; {doubt}."
     )
-    yield finding(
-        HANGING_TRANSACTION.name,
-        tp,
-        sentence,
-        *sorted([transaction.row, *ends[-1:]]),
-        verdict=verdict,
-    )
-
-
-def _bound_ms(transaction: Open, run: Sequence[Row]) -> int | None:
-    recovery = recovery_bound.bound_ms(run)
-    interval = next(
-        (event.duration_ms for _, event in run if event.setting == ABORT_INTERVAL), None
-    )
-    if None in (recovery, interval, transaction.timeout_ms):
-        return None
-    return (recovery or 0) + (interval or 0) + (transaction.timeout_ms or 0)
+    verdict = Verdict.INVALID if doubt is None else Verdict.UNKNOWN
+    last = run.end_row if is_open else transaction.end_row
+    rows = sorted([transaction.row, *(() if last is None else (last,))])
+    return finding(HANGING_TRANSACTION.name, tp, sentence, *rows, verdict=verdict)
 
 
 HANGING_TRANSACTION: Final = Property(

@@ -94,6 +94,7 @@ from nemesis.mutants.next_epoch_refused import MUTANT as NEXT_EPOCH_REFUSED
 from nemesis.mutants.no_broker_epoch_check import MUTANT as NO_BROKER_EPOCH_CHECK
 from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EPOCH_CHECK
 from nemesis.mutants.no_truncation import MUTANT as NO_TRUNCATION
+from nemesis.mutants.overdue_transactions_kept import MUTANT as OVERDUE_TRANSACTIONS_KEPT
 from nemesis.mutants.preferred_leader_out_of_sync import MUTANT as PREFERRED_LEADER_OUT_OF_SYNC
 from nemesis.mutants.producer_epoch_unchecked import MUTANT as PRODUCER_EPOCH_UNCHECKED
 from nemesis.mutants.producer_snapshot_ignored import MUTANT as PRODUCER_SNAPSHOT_IGNORED
@@ -237,6 +238,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             MARKERS_INCOMPLETE,
             COORDINATOR_EPOCH_UNCHECKED,
             DECIDED_TRANSACTIONS_LEFT,
+            OVERDUE_TRANSACTIONS_KEPT,
             NEW_EPOCH_FORGOTTEN,
             NEXT_EPOCH_REFUSED,
             ADDED_PARTITIONS_FORGOTTEN,

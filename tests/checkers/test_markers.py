@@ -113,6 +113,33 @@ class TestHanging:
         ended = hanging(LED, opened(3), marker(9, 1, 1, first=0), measured(1_000))
         assert (ended.verdict, ended.checked) == (Verdict.VALID, 1)
 
+    def test_a_transaction_that_was_ended_too_late(self) -> None:
+        late = hanging(LED, opened(3), marker(900, 2, 1, first=0, role="follower"), measured(1_000))
+        assert late.verdict is Verdict.INVALID
+        assert late.findings[0].sentence == (
+            "A transaction of producer 7 held the last stable offset of t-0 at offset 0: it was open for 897 ms "
+            "without a fault before its marker was appended, and the coordinator may take 18 ms."
+        )
+
+    def test_a_fault_explains_a_late_end(self) -> None:
+        about = {"fault": "kill", "fault_id": 1, "targets": ["broker-1"]}
+        fault = [
+            harness(10, "fault-invoke", **about),
+            harness(11, "fault-applied", effect="measured", **about),
+            harness(890, "fault-healed", effect="verified", **about),
+        ]
+        ended = marker(900, 1, 1, first=0)
+        assert hanging(LED, opened(3), fault, ended, measured(1_000)).verdict is Verdict.VALID
+
+    def test_the_marker_of_another_transaction_ends_nothing(self) -> None:
+        again = opened(700, offset=2), marker(705, 1, 3, first=2)
+        cut = truncate(5, 1, 0)
+        assert hanging(LED, opened(3), cut, *again, measured(1_000)).verdict is Verdict.VALID
+        former = marker(4, 2, 1, first=-1, role="follower")
+        ended = marker(900, 1, 1, first=0)
+        late = hanging(LED, opened(3), former, ended, measured(1_000))
+        assert late.verdict is Verdict.INVALID
+
     def test_an_open_transaction_that_may_still_end_is_unknown(self) -> None:
         early = hanging(LED, opened(3), measured(12))
         assert early.verdict is Verdict.UNKNOWN

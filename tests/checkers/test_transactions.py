@@ -171,7 +171,7 @@ def test_unclean_elections_may_lose_an_epoch_in_a_partition_and_none_in_a_coordi
 
 
 def cut(at_ms: int, partition: str, kind: str = "fault-invoke", detail: str = "") -> Event:
-    """A power cut that strikes the last replica in the ISR of a partition, and what came of it."""
+    """A power cut that strikes the last replica in the ISR of a partition."""
     said = detail or f'{{"last_in_isr": ["{partition}"]}}'
     about: dict[str, Any] = {"fault": "power-cut", "fault_id": 1, "detail": said}
     return Event(time=at_ms, process="nemesis", kind=Kind(kind), seq=at_ms, **about)

@@ -1,0 +1,118 @@
+"""For how long transactions were open in the log of a partition, from the traces of its replicas.
+
+A transaction that ended was open from its first batch in a leader's log until the marker that ends it stands in the log
+of any replica: a marker names the offset of that batch. What is cut from the leader's log, or is followed by another
+first batch of its producer, counts as if it had never been there. A transaction is open at the end if it is in the log
+of the last leader.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from nemesis.checkers.framework.event_list import Row
+from nemesis.checkers.transactions.markers import kept_below
+from nemesis.history.events import Event, Kind
+
+CUTS: Final = frozenset({Kind.TRUNCATE, Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED})
+KINDS: Final = frozenset(
+    {
+        *(Kind.TRANSACTION_OPENED, Kind.MARKER_APPENDED, Kind.TRANSACTION_PARTITION_ADDED),
+        *CUTS,
+        Kind.REPLICA_STOPPED,
+        Kind.BECOME_LEADER,
+    }
+)
+COLUMNS: Final = (
+    *("topic", "partition", "node", "role", "offset", "first_offset", "producer_id"),
+    *("leader_epoch", "log_start_offset", "log_end_offset", "timeout_ms", "step"),
+)
+_LEADER: Final = "leader"
+_DELETES: Final = ("deleting", "delete")
+
+
+class Open(NamedTuple):
+    """A transaction that was open."""
+
+    producer_id: int
+    offset: int
+    node: int
+    row: int
+    since: int
+    """When it began, or its partition was added, in ns."""
+    timeout_ms: int | None
+    ended: int | None = None
+    """When it was ended, in ns; None: it is open at the end."""
+    end_row: int | None = None
+
+
+def ended(rows: Sequence[Row]) -> Iterator[Open]:
+    """Yield the transactions that have ended."""
+    opened: dict[int | None, Row] = {}
+    added: dict[int | None, Event] = {}
+    for row, event in rows:
+        producer_id = event.producer_id
+        if event.kind == Kind.TRANSACTION_PARTITION_ADDED:
+            added[producer_id] = event
+        elif event.kind == Kind.TRANSACTION_OPENED and event.role == _LEADER:
+            opened[producer_id] = row, event
+        elif event.kind == Kind.MARKER_APPENDED and producer_id in opened:
+            if opened[producer_id][1].offset == event.first_offset:
+                begun = opened.pop(producer_id)
+                yield _open(begun, added.get(producer_id))._replace(ended=event.time, end_row=row)
+        elif event.kind in CUTS:
+            end = kept_below(event)
+            opened = {key: item for key, item in opened.items() if not _is_cut(item, event, end)}
+        elif event.kind == Kind.REPLICA_STOPPED and event.step in _DELETES:
+            opened.clear()
+
+
+def _is_cut(opened: Row, event: Event, end: int) -> bool:
+    return opened[1].node == event.node and (opened[1].offset or 0) >= end
+
+
+def _open(opened: Row, added: Event | None) -> Open:
+    row, event = opened
+    times = [event.time, *(() if added is None else (added.time,))]
+    timeout_ms = None if added is None else added.timeout_ms
+    producer_id = event.producer_id if event.producer_id is not None else -1
+    return Open(producer_id, event.offset or 0, event.node or 0, row, max(times), timeout_ms)
+
+
+def open_at_end(rows: Sequence[Row]) -> Iterator[Open]:
+    """Yield the transactions that are open in the log of the last leader."""
+    leaders = [event for _, event in rows if event.kind == Kind.BECOME_LEADER]
+    last = max(leaders, key=lambda event: (event.leader_epoch or 0, event.time), default=None)
+    if last is None:
+        return
+    added = {
+        event.producer_id: event
+        for _, event in rows
+        if event.kind == Kind.TRANSACTION_PARTITION_ADDED
+    }
+    for producer_id, opened in _open_in_log(rows, last.node).items():
+        yield _open(opened, added.get(producer_id))
+
+
+def _open_in_log(rows: Sequence[Row], node: int | None) -> dict[int, Row]:
+    """Return the first batches of the open transactions in the log of this broker, by producer."""
+    steps: dict[int, list[Row]] = defaultdict(list)
+    """By producer, the first batches and markers that the log has."""
+    for row, event in rows:
+        if event.node != node:
+            continue
+        if event.kind in (Kind.TRANSACTION_OPENED, Kind.MARKER_APPENDED):
+            steps[event.producer_id if event.producer_id is not None else -1].append((row, event))
+        elif event.kind in CUTS:
+            end = kept_below(event)
+            for producer_id, known in steps.items():
+                steps[producer_id] = [item for item in known if (item[1].offset or 0) < end]
+        elif event.kind == Kind.REPLICA_STOPPED and event.step in _DELETES:
+            steps.clear()
+    return {
+        producer_id: known[-1]
+        for producer_id, known in sorted(steps.items())
+        if known and known[-1][1].kind == Kind.TRANSACTION_OPENED
+    }
