@@ -96,6 +96,7 @@ from nemesis.checkers.transactions.check import (
 from nemesis.checkers.transactions.epochs_kept import PRODUCER_EPOCH_KEPT
 from nemesis.checkers.transactions.hanging import HANGING_TRANSACTION
 from nemesis.checkers.transactions.markers import MARKER_EPOCH_GROWS, TORN_MARKERS
+from nemesis.checkers.transactions.stable_at_rest import LAST_STABLE_OFFSET_AT_REST
 from nemesis.checkers.transitions import LEGAL_TRANSITION
 
 REGISTERED: Final[tuple[Property, ...]] = (
@@ -169,6 +170,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     TRANSACTION_ORDER,
     PRODUCER_EPOCH_KEPT,
     TRANSACTIONS_POSSIBLE,
+    LAST_STABLE_OFFSET_AT_REST,
     DELETION,
     REASSIGNMENT,
     NO_UNFORESEEN_EXCEPTION,

@@ -1,6 +1,7 @@
 """The last reads of committed records: each partition from its start to its last stable offset.
 
-If the last stable offset is below the high watermark, the leader is asked which transaction holds it.
+If the last stable offset is below the high watermark, the leader is asked which transaction holds it. When all
+partitions were read, those are polled again and again until their last stable offset has reached the high watermark.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from nemesis.history.recorder import Recorder
+from nemesis.history.vocabulary.transactions import LAST_READER
 from nemesis.workloads.base import WorkloadContext
 from nemesis.workloads.clients import Clients, find_leader
 from nemesis.workloads.final_reads import FINAL_PAUSE_S
@@ -17,8 +19,6 @@ from nemesis.workloads.kafka.poll_answers import Polled
 from nemesis.workloads.operations import OperationLog
 from nemesis.workloads.partitions import TopicPartition, partition_columns
 from nemesis.workloads.reads import Reads
-
-PROCESS = "committed"
 
 
 async def read_committed(
@@ -30,14 +30,24 @@ async def read_committed(
     deadline: float,
 ) -> None:
     """Read the partitions one after the other; leave out what cannot be read before the deadline."""
-    client = clients.client(PROCESS)
-    recorder = context.recorder(PROCESS)
+    client = clients.client(LAST_READER)
+    recorder = context.recorder(LAST_READER)
+    behind: dict[TopicPartition, int] = {}
     try:
         async with asyncio.timeout_at(deadline):
             for tp in partitions:
                 last = await _read_to_end(client, recorder, reads, tp)
                 if last.last_stable_offset < last.high_watermark:
+                    behind[tp] = last.last_stable_offset
                     await _ask_for_holder(client, recorder, log, tp, last, clients.timeout_s)
+            while behind:
+                await asyncio.sleep(FINAL_PAUSE_S)
+                for tp, position in [*behind.items()]:
+                    polled = await _poll(client, recorder, reads, tp, position)
+                    if polled is not None:
+                        behind[tp] = polled.position_after(position)
+                        if polled.last_stable_offset >= polled.high_watermark:
+                            del behind[tp]
     except TimeoutError:
         pass  # what was not read is not judged
     finally:
@@ -50,14 +60,8 @@ async def _read_to_end(
     """Return the answer in which the last stable offset was reached."""
     position = 0
     while True:
-        leader = client.metadata.leader(*tp)
-        polled: Polled | None = None
-        if leader is None:
-            await find_leader(client, tp)
-        else:
-            polled = await reads.poll(client, recorder, tp, position, leader, is_committed=True)
+        polled = await _poll(client, recorder, reads, tp, position)
         if polled is None:
-            await client.refresh_metadata()
             await asyncio.sleep(FINAL_PAUSE_S)
             continue
         after = polled.position_after(position)
@@ -66,6 +70,21 @@ async def _read_to_end(
                 return polled
             await asyncio.sleep(FINAL_PAUSE_S)
         position = after
+
+
+async def _poll(
+    client: KafkaClient, recorder: Recorder, reads: Reads, tp: TopicPartition, position: int
+) -> Polled | None:
+    """Poll committed records once; None after an error, with the client's metadata renewed."""
+    leader = client.metadata.leader(*tp)
+    polled: Polled | None = None
+    if leader is None:
+        await find_leader(client, tp)
+    else:
+        polled = await reads.poll(client, recorder, tp, position, leader, is_committed=True)
+    if polled is None:
+        await client.refresh_metadata()
+    return polled
 
 
 async def _ask_for_holder(

@@ -50,6 +50,13 @@ def transactions_possible(case: Case) -> str:  # noqa: ARG001
     )
 
 
+def last_stable_offset_at_rest(case: Case) -> str:  # noqa: ARG001
+    return (
+        "No producer has a transaction any more, and coordinators abort what is open for too long. So each transaction "
+        "has its markers, and nothing holds the last stable offset."
+    )
+
+
 def exactly_once(case: Case) -> str:  # noqa: ARG001
     return (
         "A transaction decides its records and its position together, and the next producer begins where the last "

@@ -7,5 +7,6 @@
 * ``markers``     markers in logs: coordinator epochs, and partitions of a complete transaction without a marker
 * ``epochs_kept`` whether coordinators fence producers without a cause: a check and a property of its own
 * ``at_rest``     whether transactions are possible once the faults have ended: a check and a property of its own
+* ``stable_at_rest``   whether readers of committed records reach the end of each partition
 * ``hanging``     transactions that stay open beyond their time-out; ``open_spans`` says for how long they were open
 """

@@ -26,6 +26,10 @@ Each writes and commits until a commit is acknowledged.
 """
 
 
+LAST_READER: Final = "committed"
+"""The process that reads committed records at the end of a run."""
+
+
 @invokes("transaction-version")
 class TransactionVersion(OperationView, frozen=True, kw_only=True):
     """A client asks for the cluster's ``transaction.version`` (ApiVersions)."""

@@ -48,6 +48,7 @@ from nemesis.mutants.fetcher_gives_up import MUTANT as FETCHER_GIVES_UP
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
 from nemesis.mutants.first_loaded_offset_kept import MUTANT as FIRST_LOADED_OFFSET_KEPT
 from nemesis.mutants.first_lost_replica_alone import MUTANT as FIRST_LOST_REPLICA_ALONE
+from nemesis.mutants.first_unstable_offset_kept import MUTANT as FIRST_UNSTABLE_OFFSET_KEPT
 from nemesis.mutants.follower_credited_early import MUTANT as FOLLOWER_CREDITED_EARLY
 from nemesis.mutants.follower_hw_at_its_end import MUTANT as FOLLOWER_HW_AT_ITS_END
 from nemesis.mutants.follower_keeps_log_start import MUTANT as FOLLOWER_KEEPS_LOG_START
@@ -239,6 +240,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             COORDINATOR_EPOCH_UNCHECKED,
             DECIDED_TRANSACTIONS_LEFT,
             OVERDUE_TRANSACTIONS_KEPT,
+            FIRST_UNSTABLE_OFFSET_KEPT,
             NEW_EPOCH_FORGOTTEN,
             NEXT_EPOCH_REFUSED,
             ADDED_PARTITIONS_FORGOTTEN,

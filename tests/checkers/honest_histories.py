@@ -35,7 +35,7 @@ NOT_IN_THE_MODEL = frozenset(
         *("marker-epoch-grows", "torn-markers", "hanging-transaction"),
         *("aborted-read", "read-beyond-lso", "torn-transaction", "fenced-producer"),
         *("exactly-once", "transaction-order"),
-        *("producer-epoch-kept", "transactions-possible"),
+        *("producer-epoch-kept", "transactions-possible", "last-stable-offset-at-rest"),
         *(
             "log-files-agree",
             "segments-roll",
