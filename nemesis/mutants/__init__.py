@@ -118,6 +118,7 @@ from nemesis.mutants.retention_ends_at_first_idle_log import (
 )
 from nemesis.mutants.segments_overflow import MUTANT as SEGMENTS_OVERFLOW
 from nemesis.mutants.session_expiry_ignored import MUTANT as SESSION_EXPIRY_IGNORED
+from nemesis.mutants.session_keeps_forgotten import MUTANT as SESSION_KEEPS_FORGOTTEN
 from nemesis.mutants.session_keeps_high_watermark import MUTANT as SESSION_KEEPS_HIGH_WATERMARK
 from nemesis.mutants.settings_read_once import MUTANT as SETTINGS_READ_ONCE
 from nemesis.mutants.static_member_doubled import MUTANT as STATIC_MEMBER_DOUBLED
@@ -195,6 +196,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             LARGE_BATCH_WITHHELD,
             SETTINGS_READ_ONCE,
             LOG_DIR_EVENTS_LEFT,
+            SESSION_KEEPS_FORGOTTEN,
             SESSION_KEEPS_HIGH_WATERMARK,
             FOLLOWER_KEEPS_LOG_START,
             BALANCE_ENDS_WHEN_IDLE,
