@@ -4,10 +4,12 @@
   (a) the answer to a full request names exactly the partitions of the request;
   (b) every partition in the answer to an incremental request belongs to the session: the client has named it, in the
   full request that began the session or later, and has not removed it since;
-  (c) a partition that joins a session is in the answer to the request that names it. Of a partition that the session
-  has, the answer may say nothing.
+  (c) a partition that joins a session is in the answer to the request that names it, and a partition that had an error
+  in the last answer of the session is in the next one: an error is reported as long as it lasts, and so is its end. Of
+  any other partition of the session an answer may say nothing.
   Smallest breaks: (a) a full request names t-0, and the answer names t-1 too, or nothing; (b) a client that fetches t-0
-  and t-1 removes t-1, and the answer names it; (c) a client adds t-1, and the answer leaves it out.
+  and t-1 removes t-1, and the answer names it; (c) a client adds t-1, and the answer leaves it out; an answer has an
+  error of t-0, and the next one leaves it out.
 
 The idea: a session is what the requests of its client make it. Its partitions are followed from the full request on,
 request by request, as the client sent them. No broker is believed about them.
@@ -46,7 +48,7 @@ from nemesis.history.sources import EventSource
 
 _POLL: Final = "poll"
 _COLUMNS: Final = (
-    *("node", "fetch_session", "fetch_epoch", "asked", "forgotten", "answered"),
+    *("node", "fetch_session", "fetch_epoch", "asked", "forgotten", "answered", "failed"),
     *("error", "duration_ms"),
 )
 
@@ -74,6 +76,8 @@ class Session:
     """The row of the full request."""
     removed: dict[str, int]
     """By partition the row of the request that removed it."""
+    failed: dict[str, int]
+    """By partition the row of the last answer, if it has an error there."""
 
     def is_continued_by(self, event: Event) -> bool:
         """Whether the request is the next one of the session."""
@@ -90,6 +94,7 @@ class Session:
             event.fetch_session,
             self.begun,
             {name: where for name, where in removed.items() if name not in asked},
+            dict.fromkeys(event.failed or [], row),
         )
 
 
@@ -136,7 +141,8 @@ class _Walk:
         if not succeeded(event):
             return
         if (event.fetch_epoch or 0) <= 0:
-            self._sessions[key] = Session(frozenset(event.asked or ()), 0, None, row, {})
+            failed = dict.fromkeys(event.failed or [], row)
+            self._sessions[key] = Session(frozenset(event.asked or ()), 0, None, row, {}, failed)
             self.judged += 1
             yield from self._judge_full(row, event)
         elif session is not None and session.is_continued_by(event):
@@ -169,9 +175,13 @@ class _Walk:
             sentence = f"Broker {event.node} answered {fetch} with {tp}, which {consumer} {why}."
             since = after.begun if removed is None else removed
             yield finding(FETCHES_ANSWERED.name, tp, sentence, *{since: None, row: None})
-        joined = after.partitions - before.partitions
-        for name in sorted(joined - answered) if not _is_throttled(event) else ():
+        if _is_throttled(event):
+            return
+        for name in sorted(after.partitions - before.partitions - answered):
             yield self._left_out(name, f"{fetch}, which adds it to the session", after.begun, row)
+        for name in sorted((after.partitions & before.failed.keys()) - answered):
+            why = f"{fetch}, and the answer before has an error of it"
+            yield self._left_out(name, why, before.failed[name], row)
 
     def _left_out(self, name: str, fetch: str, *rows: int) -> Finding:
         tp = self._tp(name)

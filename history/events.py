@@ -198,6 +198,8 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     """The partitions that a request removes from the fetch session, in the form of `asked`."""
     answered: list[str] | None = None
     """The partitions that an answer names, in the form of `asked`."""
+    failed: list[str] | None = None
+    """The partitions of `answered` that have an error."""
 
     # Transactions
     transactional_id: Word | None = None

@@ -183,6 +183,7 @@ def _record_exchange(recorder: Recorder, session: FetchSession, node: int) -> No
         asked=_texts(exchange.asked),
         forgotten=_texts(exchange.forgotten),
         answered=_texts(exchange.answered),
+        failed=_texts(exchange.failed),
         error=exchange.error,
         duration_ms=exchange.throttle_ms,
     )

@@ -11,15 +11,23 @@ SESSION: Final = 55
 
 
 def fetched(
-    time: int, epoch: int, asked: str, answered: str, *, without: str = "", **columns: Any
+    time: int,
+    epoch: int,
+    asked: str,
+    answered: str,
+    *,
+    without: str = "",
+    failed: str = "",
+    **columns: Any,
 ) -> Event:
     """An answer of broker 1 to a fetch of consumer-0: it asks for these partitions of t, one digit each.
 
-    ``without``: the partitions that the request removes from the session.
+    ``without``: the partitions that the request removes from the session; ``failed``: those with an error.
     """
     about: dict[str, Any] = {"process": "consumer-0", "node": 1, "error": "NONE", "duration_ms": 0}
     about |= {"fetch_session": SESSION if epoch > 0 else 0, "fetch_epoch": epoch}
     about |= {"asked": named(asked), "forgotten": named(without), "answered": named(answered)}
+    about |= {"failed": named(failed)}
     return Event(**{"time": time, "seq": time, "kind": "fetch-received", **about, **columns})
 
 
@@ -35,4 +43,5 @@ FETCHES_ANSWERED: Final = (
     history(fetched(1, 0, "01", "01"), fetched(2, 1, "", "", without="1"), fetched(3, 2, "", "1")),
     history(fetched(1, 0, "0", "0"), fetched(2, 1, "", "1")),
     history(fetched(1, 0, "0", "0"), fetched(2, 1, "1", "0")),
+    history(fetched(1, 0, "0", "0", failed="0"), fetched(2, 1, "", "")),
 )

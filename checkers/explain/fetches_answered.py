@@ -13,8 +13,8 @@ LEFT_OUT: Final = "An answer leaves out"
 def fetches_answered(case: Case) -> str:
     if case.finding.sentence.startswith(LEFT_OUT):
         return (
-            "An answer names every partition of a full request, and every partition that joins a session. The client "
-            "cannot know how far it may read a partition that no answer names."
+            "An answer names every partition of a full request, every partition that joins a session, and every "
+            "partition that had an error in the answer before. To a client a partition that is left out is as it was."
         )
     if (case.events[-1].fetch_epoch or 0) <= 0:
         return "A full request names all partitions that its client reads from this broker."

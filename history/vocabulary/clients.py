@@ -282,6 +282,7 @@ class FetchReceived(View, frozen=True, kw_only=True):
     asked: list[str]
     forgotten: list[str]
     answered: list[str]
+    failed: list[str]
     error: Word
     duration_ms: Milliseconds
     """Throttle time."""

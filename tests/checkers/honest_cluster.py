@@ -589,6 +589,7 @@ class HonestCluster:
             asked=asked,
             forgotten=["id-1"] if epoch and epoch % 2 == 0 else [],
             answered=asked,
+            failed=[],
             error="NONE",
             duration_ms=0,
         )

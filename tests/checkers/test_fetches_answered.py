@@ -40,6 +40,7 @@ def test_every_smallest_break_has_one_finding_and_names_the_partition() -> None:
         f"Broker 1 answered fetch 2 of consumer-0 in its session 55 with {removed}",
         f"Broker 1 answered {first} with t-1, which consumer-0 has not asked for.",
         f"An answer leaves out t-1: it is the answer to {first}, which adds it to the session.",
+        f"An answer leaves out t-0: it is the answer to {first}, and the answer before has an error of it.",
     ]
 
 
@@ -93,6 +94,21 @@ def test_a_session_of_which_an_answer_is_missing_is_not_judged(later: Event) -> 
 def test_the_processes_of_one_consumer_share_its_sessions() -> None:
     later = fetched(3, 2, "", "1", process="consumer-0.1")
     assert verdict(OPENED, WITHOUT_1, later) is Verdict.INVALID
+
+
+def test_an_error_is_reported_as_long_as_it_lasts_and_so_is_its_end() -> None:
+    failed = fetched(2, 1, "", "1", failed="1")
+    assert verdict(OPENED, failed, fetched(3, 2, "", "1", failed="1"), fetched(4, 3, "", "1")) is (
+        Verdict.VALID
+    )
+    assert verdict(OPENED, failed, fetched(3, 2, "", "1"), fetched(4, 3, "", "")) is Verdict.VALID
+    assert verdict(OPENED, failed, fetched(3, 2, "", "0")) is Verdict.INVALID
+    assert verdict(OPENED, failed, fetched(3, 2, "", "", duration_ms=5)) is Verdict.VALID
+
+
+def test_of_a_removed_partition_no_error_is_reported() -> None:
+    failed = fetched(2, 1, "", "1", failed="1")
+    assert verdict(OPENED, failed, fetched(3, 2, "", "", without="1")) is Verdict.VALID
 
 
 def test_a_throttled_answer_names_nothing() -> None:

@@ -228,4 +228,12 @@ def test_an_exchange_has_the_error_of_the_whole_answer() -> None:
     with pytest.raises(BrokerError):
         session.answered(response(error=refused))
     exchange = session.take_exchange()
-    assert exchange == FetchExchange(SESSION, 1, (), (), (), "INVALID_FETCH_SESSION_EPOCH")
+    assert exchange == FetchExchange(SESSION, 1, (), (), error="INVALID_FETCH_SESSION_EPOCH")
+
+
+def test_an_exchange_has_the_partitions_with_an_error() -> None:
+    session = opened(a=3, b=4)
+    ask(session, a=3, b=4)
+    session.answered(response(result(A, -1, error=ErrorCode.not_leader_or_follower), result(B, 10)))
+    exchange = session.take_exchange()
+    assert exchange == FetchExchange(SESSION, 1, (), (), (A, B), failed=(A,))

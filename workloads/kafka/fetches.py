@@ -78,6 +78,8 @@ class FetchExchange(NamedTuple):
     asked: tuple[PartitionKey, ...]
     forgotten: tuple[PartitionKey, ...]
     answered: tuple[PartitionKey, ...] = ()
+    failed: tuple[PartitionKey, ...] = ()
+    """Those of ``answered`` that have an error."""
     error: str = "NONE"
     """Of the whole answer."""
     throttle_ms: int = 0
@@ -182,12 +184,14 @@ class FetchSession:
 
     def _note_exchange(self, response: Any) -> None:
         if self._sent is not None:
+            answered = {
+                (topic.topic_id, int(result.partition_index)): result.error_code
+                for topic in response.responses
+                for result in topic.partitions
+            }
             self._exchange = self._sent._replace(
-                answered=tuple(
-                    (topic.topic_id, int(result.partition_index))
-                    for topic in response.responses
-                    for result in topic.partitions
-                ),
+                answered=tuple(answered),
+                failed=tuple(k for k, error in answered.items() if error is not ErrorCode.none),
                 error=response.error_code.name.upper(),
                 throttle_ms=round(response.throttle_time.total_seconds() * 1000),
             )

@@ -142,6 +142,8 @@ def _fetch_received(event: Event) -> str:
     if event.forgotten:
         names += f" and removes {_named(event.forgotten)}"
     answer = f"names {_named(event.answered)}" if succeeded(event) else f"is {event.error}"
+    if event.failed:
+        answer += f", with an error of {_named(event.failed)}"
     return f"{client(event)} sent broker {event.node} {request}, which {names}, and the answer {answer}"
 
 
