@@ -13,6 +13,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``states_sent``      the states that a controller sends are those in ZooKeeper
 * ``client_offsets``   the first and last offsets that clients see never go back
 * ``times_answered``   the offset that a client gets for a time is that of the first such record
+* ``fetches_answered``   answers to fetches name the partitions that were asked for
 * ``segment_deletions``   no segment is deleted before its time
 * ``broker_epochs``    requests and writes for an earlier incarnation of a broker are refused
 * ``leadership``       leader epochs, one leader per epoch, elections from the ISR

@@ -27,6 +27,7 @@ from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.framework.property import History, Property
 from nemesis.history.events import Event, Kind
 from nemesis.history.memory import history_of
+from nemesis.history.schema import NUMBER_LISTS
 from nemesis.history.vocabulary.checking import MODULES
 from nemesis.history.vocabulary.declaring import OUR_CLIENTS, View, declarations
 
@@ -139,6 +140,8 @@ def _others(value: Any, column: str, history: Sequence[Event]) -> list[Any]:
         candidates += [*_WORDS.get(column, ()), "another"]
     elif column == "targets":
         candidates += [[], ["broker-1"], ["broker-2"]]
+    elif isinstance(value, list) and column not in NUMBER_LISTS:
+        candidates += [value[1:], value[:-1], [*value, "another"]]
     elif isinstance(value, list):
         candidates += [value[1:], value[:-1], [*value, 99], *([number] for number in range(4))]
         candidates += [[1, 2], [1, 2, 3]]

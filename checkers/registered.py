@@ -21,6 +21,7 @@ from nemesis.checkers.deletion import DELETION
 from nemesis.checkers.elections_answered import ELECTIONS_ANSWERED
 from nemesis.checkers.exceptions import NO_UNFORESEEN_EXCEPTION
 from nemesis.checkers.faults import FAULT_EFFECT
+from nemesis.checkers.fetches_answered import FETCHES_ANSWERED
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.groups.check import (
     FENCED_MEMBER,
@@ -134,6 +135,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     CLIENT_OFFSETS_GROW,
     TIMES_ANSWERED,
     EPOCH_ENDS_ANSWERED,
+    FETCHES_ANSWERED,
     LOG_MATCHING,
     LEADER_COMPLETENESS,
     FINAL_LOGS,

@@ -42,6 +42,7 @@ class Kind(StrEnum):
     FAIL = "fail"
     INFO = "info"
     FINAL_READ = "final-read"
+    FETCH_RECEIVED = "fetch-received"
     TRANSACTION_BEGUN = "transaction-begun"
     ASSIGNED = "assigned"
     REVOKED = "revoked"
@@ -185,6 +186,20 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     """The epoch of that producer id."""
     sequence: int | None = None
     """The sequence number of the batch among those of its producer, epoch and partition."""
+
+    # Fetches of clients
+    fetch_session: int | None = None
+    """The id of the fetch session that a request names; 0: none."""
+    fetch_epoch: int | None = None
+    """The number of a fetch in its session; 0 and −1: a full request."""
+    asked: list[str] | None = None
+    """The partitions that a request names, each as `<topic id>-<number>`."""
+    forgotten: list[str] | None = None
+    """The partitions that a request removes from the fetch session, in the form of `asked`."""
+    answered: list[str] | None = None
+    """The partitions that an answer names, in the form of `asked`."""
+    failed: list[str] | None = None
+    """The partitions of `answered` that have an error."""
 
     # Transactions
     transactional_id: Word | None = None

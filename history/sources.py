@@ -96,6 +96,7 @@ _KINDS: Final[Mapping[EventSource, tuple[Kind, ...]]] = MappingProxyType(
             Kind.FAIL,
             Kind.INFO,
             Kind.FINAL_READ,
+            Kind.FETCH_RECEIVED,
             Kind.TRANSACTION_BEGUN,
             Kind.ASSIGNED,
             Kind.REVOKED,

@@ -11,7 +11,7 @@ from nemesis.workloads.kafka.client import KafkaClient
 TopicPartition = tuple[str, int]
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 
-_text_of = lru_cache(maxsize=1024)(str)
+topic_id_text = lru_cache(maxsize=1024)(str)
 """A topic id as histories spell it. Each event has a topic id, and spelling a UUID takes time."""
 
 
@@ -21,7 +21,7 @@ def partition_columns(client: KafkaClient, tp: TopicPartition) -> dict[str, Any]
     return {
         "topic": tp[0],
         "partition": tp[1],
-        "topic_id": None if metadata is None else _text_of(metadata.topic_id),
+        "topic_id": None if metadata is None else topic_id_text(metadata.topic_id),
     }
 
 

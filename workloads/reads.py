@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from nemesis.history.events import READ_COMMITTED
+from nemesis.history.events import NO_ERROR, READ_COMMITTED, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.workloads.clients import Clients
 from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.errors import KafkaError
-from nemesis.workloads.kafka.fetches import SESSION_ERRORS, FetchSession
+from nemesis.workloads.kafka.fetches import SESSION_ERRORS, FetchSession, PartitionKey
 from nemesis.workloads.kafka.poll_answers import Polled
 from nemesis.workloads.operations import Operation, OperationLog
-from nemesis.workloads.partitions import TopicPartition, partition_columns
+from nemesis.workloads.partitions import TopicPartition, partition_columns, topic_id_text
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 from nemesis.workloads.record_values import number_of
 
@@ -114,6 +114,9 @@ class Reads:
             )
         except KafkaError as error:
             return dict.fromkeys(readings, error)
+        finally:
+            recorder = next(iter(readings.values())).recorder
+            _record_exchange(recorder, session, node)
 
     def _complete(
         self, operation: Operation, outcome: Polled | KafkaError, *, is_committed: bool
@@ -162,3 +165,29 @@ class Reads:
             start = await client.start_offset(*tp, timeout_s=self._clients.timeout_s)
             operation.ok(log_start_offset=start)
         return Polled([], -1, -1, first_offset=start) if start > position else None
+
+
+def _record_exchange(recorder: Recorder, session: FetchSession, node: int) -> None:
+    """Record the answer to the last fetch, if there is one; without a session only if it names other partitions."""
+    exchange = session.take_exchange()
+    if exchange is None:
+        return
+    is_as_asked = exchange.error != NO_ERROR or exchange.is_as_asked
+    if not session.is_kept and is_as_asked:
+        return
+    recorder.record(
+        Kind.FETCH_RECEIVED,
+        node=node,
+        fetch_session=exchange.session_id,
+        fetch_epoch=exchange.epoch,
+        asked=_texts(exchange.asked),
+        forgotten=_texts(exchange.forgotten),
+        answered=_texts(exchange.answered),
+        failed=_texts(exchange.failed),
+        error=exchange.error,
+        duration_ms=exchange.throttle_ms,
+    )
+
+
+def _texts(keys: Iterable[PartitionKey]) -> list[str]:
+    return [f"{topic_id_text(topic_id)}-{partition}" for topic_id, partition in keys]

@@ -272,6 +272,22 @@ class AlterConfig(OperationView, frozen=True, kw_only=True):
     """The new value; −1: the topic has no setting of its own any more."""
 
 
+@declares(Kind.FETCH_RECEIVED)
+class FetchReceived(View, frozen=True, kw_only=True):
+    """A consumer has the answer to a fetch in a session, or one that names other partitions."""
+
+    node: int
+    fetch_session: int
+    fetch_epoch: int
+    asked: list[str]
+    forgotten: list[str]
+    answered: list[str]
+    failed: list[str]
+    error: Word
+    duration_ms: Milliseconds
+    """Throttle time."""
+
+
 @declares(Kind.FINAL_READ)
 class FinalRead(PartitionView, frozen=True, kw_only=True):
     """A reader of the final reads has ended."""

@@ -23,7 +23,7 @@ FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "leadership": ("leadership", "elections_answered", "transitions"),
         "metadata": ("states_sent", "control_effects", "metadata", "metadata_answers"),
         "replication": ("replication", "segment_deletions"),
-        "clients": ("log", "client_offsets", "times_answered"),
+        "clients": ("log", "client_offsets", "times_answered", "fetches_answered"),
         "groups": ("groups",),
         "producers": ("transactions",),
         "administration": ("deletion", "reassignment"),

@@ -43,6 +43,7 @@ from nemesis.mutants.empty_group_begins_again import MUTANT as EMPTY_GROUP_BEGIN
 from nemesis.mutants.end_answered_early import MUTANT as END_ANSWERED_EARLY
 from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
 from nemesis.mutants.epochs_used_up_by_fencing import MUTANT as EPOCHS_USED_UP_BY_FENCING
+from nemesis.mutants.error_reported_once import MUTANT as ERROR_REPORTED_ONCE
 from nemesis.mutants.fenced_instance_commits import MUTANT as FENCED_INSTANCE_COMMITS
 from nemesis.mutants.fetcher_gives_up import MUTANT as FETCHER_GIVES_UP
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
@@ -119,6 +120,7 @@ from nemesis.mutants.retention_ends_at_first_idle_log import (
 )
 from nemesis.mutants.segments_overflow import MUTANT as SEGMENTS_OVERFLOW
 from nemesis.mutants.session_expiry_ignored import MUTANT as SESSION_EXPIRY_IGNORED
+from nemesis.mutants.session_keeps_forgotten import MUTANT as SESSION_KEEPS_FORGOTTEN
 from nemesis.mutants.session_keeps_high_watermark import MUTANT as SESSION_KEEPS_HIGH_WATERMARK
 from nemesis.mutants.settings_read_once import MUTANT as SETTINGS_READ_ONCE
 from nemesis.mutants.static_member_doubled import MUTANT as STATIC_MEMBER_DOUBLED
@@ -196,6 +198,8 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             LARGE_BATCH_WITHHELD,
             SETTINGS_READ_ONCE,
             LOG_DIR_EVENTS_LEFT,
+            SESSION_KEEPS_FORGOTTEN,
+            ERROR_REPORTED_ONCE,
             SESSION_KEEPS_HIGH_WATERMARK,
             FOLLOWER_KEEPS_LOG_START,
             BALANCE_ENDS_WHEN_IDLE,

@@ -8,6 +8,7 @@ is correct: a check that convicts it is wrong.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -86,6 +87,8 @@ class HonestCluster:
         self.partition_state = "NonExistent"
         self.replica_states: dict[int, str] = {}
         self.position = 0
+        self.fetches: Counter[tuple[int, int]] = Counter()
+        """By fetch session of the consumer, which is broker and incarnation, its fetches."""
         self.committed: Order | None = None
         self._znode(9, "/controller_epoch", zk_op="create", controller_epoch=0)
         for broker in self.brokers.values():
@@ -566,8 +569,30 @@ class HonestCluster:
         values = [broker.log[offset][1] for offset in offsets]
         mark = broker.high_watermark
         about = {"offsets": offsets, "values": values, "high_watermark": mark, "node": broker.node}
+        self._fetch_in_session(broker)
         self._client("consumer-0", "ok", **operation, **about)
         self.position = max(self.position, mark)
+
+    def _fetch_in_session(self, broker: Broker) -> None:
+        """In a session with the broker the consumer adds another partition, and removes it with the next fetch."""
+        session = (broker.node, broker.incarnation)
+        epoch = self.fetches[session]
+        self.fetches[session] += 1
+        asked = ["id-0", "id-1"][: 1 + epoch % 2]
+        self._client(
+            "consumer-0",
+            "fetch-received",
+            **dict.fromkeys(TP),
+            node=broker.node,
+            fetch_session=broker.incarnation if epoch else 0,
+            fetch_epoch=epoch,
+            asked=asked,
+            forgotten=["id-1"] if epoch and epoch % 2 == 0 else [],
+            answered=asked,
+            failed=[],
+            error="NONE",
+            duration_ms=0,
+        )
 
     def _query(self, broker: Broker) -> None:
         """A client asks for the last offset; a new leader answers when it has reached the start of its epoch."""

@@ -14,6 +14,7 @@ from kio.static.primitive import Records, i32, i32Timedelta, i64
 
 from nemesis.workloads.kafka.errors import BrokerError, KafkaError
 from nemesis.workloads.kafka.fetches import (
+    FetchExchange,
     FetchPosition,
     FetchSession,
     PartitionAnswer,
@@ -205,3 +206,34 @@ def test_a_full_answer_has_every_partition() -> None:
     ask(session, a=3, b=4)
     with pytest.raises(KafkaError, match="OTHER_PARTITIONS_ANSWERED"):
         session.answered(response(result(A, 9)))
+
+
+def test_an_exchange_has_what_request_and_answer_name() -> None:
+    session = opened(a=3, b=4)
+    assert session.take_exchange() == FetchExchange(0, 0, (A, B), (), (A, B))
+    ask(session, a=3, c=0)
+    assert session.take_exchange() is None, "no answer yet"
+    with pytest.raises(KafkaError):
+        session.answered(response(result(B, 9)))
+    exchange = session.take_exchange()
+    assert exchange == FetchExchange(SESSION, 1, (C,), (B,), (B,))
+    assert not exchange.is_as_asked
+    assert session.take_exchange() is None, "it was taken"
+
+
+def test_an_exchange_has_the_error_of_the_whole_answer() -> None:
+    session = opened(a=3)
+    ask(session, a=3)
+    refused = ErrorCode.invalid_fetch_session_epoch
+    with pytest.raises(BrokerError):
+        session.answered(response(error=refused))
+    exchange = session.take_exchange()
+    assert exchange == FetchExchange(SESSION, 1, (), (), error="INVALID_FETCH_SESSION_EPOCH")
+
+
+def test_an_exchange_has_the_partitions_with_an_error() -> None:
+    session = opened(a=3, b=4)
+    ask(session, a=3, b=4)
+    session.answered(response(result(A, -1, error=ErrorCode.not_leader_or_follower), result(B, 10)))
+    exchange = session.take_exchange()
+    assert exchange == FetchExchange(SESSION, 1, (), (), (A, B), failed=(A,))

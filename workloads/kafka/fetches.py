@@ -69,6 +69,27 @@ class PartitionAnswer(NamedTuple):
     """Only if committed records were asked for."""
 
 
+class FetchExchange(NamedTuple):
+    """A request and its answer: the partitions that each of them names."""
+
+    session_id: int
+    epoch: int
+    """Of the request, as its session id."""
+    asked: tuple[PartitionKey, ...]
+    forgotten: tuple[PartitionKey, ...]
+    answered: tuple[PartitionKey, ...] = ()
+    failed: tuple[PartitionKey, ...] = ()
+    """Those of ``answered`` that have an error."""
+    error: str = "NONE"
+    """Of the whole answer."""
+    throttle_ms: int = 0
+
+    @property
+    def is_as_asked(self) -> bool:
+        """Whether the answer names the partitions that the request names."""
+        return sorted(self.answered) == sorted(self.asked)
+
+
 class FetchSession:
     """What the client has asked one broker for, and what it was answered."""
 
@@ -78,12 +99,15 @@ class FetchSession:
         With ``is_committed`` requests ask for committed records only (``read_committed``).
         """
         self._isolation_level = _READ_COMMITTED if is_committed else _READ_UNCOMMITTED
+        self.is_kept: Final = is_kept
         self._full_epoch = _INITIAL_EPOCH if is_kept else _FINAL_EPOCH
         self._id = _NO_SESSION
         self._epoch = self._full_epoch
         self._asked: dict[PartitionKey, FetchPosition] = {}
         self._unchanged: dict[PartitionKey, PartitionAnswer] = {}
         """By partition the answer of a broker that leaves the partition out: no records, and what it stated last."""
+        self._sent: FetchExchange | None = None
+        self._exchange: FetchExchange | None = None
 
     def request(
         self,
@@ -103,6 +127,7 @@ class FetchSession:
         for key in forgotten:
             self._unchanged.pop(key, None)
         self._asked = dict(positions)
+        self._sent = FetchExchange(self._id, self._epoch, tuple(changed), tuple(forgotten))
         return fetch.FetchRequest(
             replica_id=_CONSUMER,
             max_wait=max_wait,
@@ -130,6 +155,7 @@ class FetchSession:
 
     def answered(self, response: Any) -> dict[PartitionKey, PartitionAnswer | BrokerError]:
         """Take the answer in; return what it says of each partition that was asked for. Raises ``KafkaError``."""
+        self._note_exchange(response)
         if response.error_code is not ErrorCode.none:
             if response.error_code is ErrorCode.fetch_session_id_not_found:
                 self._id = _NO_SESSION
@@ -150,6 +176,25 @@ class FetchSession:
             raise ConnectionFailed("OTHER_PARTITIONS_ANSWERED", definite=False)
         self._go_on(int(response.session_id))
         return answers
+
+    def take_exchange(self) -> FetchExchange | None:
+        """Return the last request if it was answered, with its answer; None if that was returned before."""
+        exchange, self._exchange = self._exchange, None
+        return exchange
+
+    def _note_exchange(self, response: Any) -> None:
+        if self._sent is not None:
+            answered = {
+                (topic.topic_id, int(result.partition_index)): result.error_code
+                for topic in response.responses
+                for result in topic.partitions
+            }
+            self._exchange = self._sent._replace(
+                answered=tuple(answered),
+                failed=tuple(k for k, error in answered.items() if error is not ErrorCode.none),
+                error=response.error_code.name.upper(),
+                throttle_ms=round(response.throttle_time.total_seconds() * 1000),
+            )
 
     def failed(self) -> None:
         """Note that the broker may not have taken in the last request: the next one is full."""

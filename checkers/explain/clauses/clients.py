@@ -135,6 +135,22 @@ def _final_read(event: Event) -> str:
     )
 
 
+def _fetch_received(event: Event) -> str:
+    epoch = event.fetch_epoch or 0
+    request = f"fetch {epoch} in session {event.fetch_session}" if epoch > 0 else "a full fetch"
+    names = f"asks for {_named(event.asked)}"
+    if event.forgotten:
+        names += f" and removes {_named(event.forgotten)}"
+    answer = f"names {_named(event.answered)}" if succeeded(event) else f"is {event.error}"
+    if event.failed:
+        answer += f", with an error of {_named(event.failed)}"
+    return f"{client(event)} sent broker {event.node} {request}, which {names}, and the answer {answer}"
+
+
+def _named(partitions: list[str] | None) -> str:
+    return ", ".join(partitions) if partitions else "no partition"
+
+
 CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
     {
         Kind.INVOKE: _invoked,
@@ -142,6 +158,7 @@ CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.FAIL: _failed,
         Kind.INFO: _unknown,
         Kind.FINAL_READ: _final_read,
+        Kind.FETCH_RECEIVED: _fetch_received,
         Kind.TRANSACTION_BEGUN: transaction_begun,
         Kind.ASSIGNED: _assigned,
         Kind.REVOKED: _assigned,
