@@ -41,7 +41,8 @@ Markers of transactions take offsets, and what is aborted need not be given to a
 A small partition is walked, one operation after the other. A large one is judged in pieces (``certificate``), with the
 same result.
 
-Limits: offsets are dense otherwise. A marker explains nothing unless it was traced or read from a file.
+Limits: offsets are dense otherwise. A marker explains nothing unless it was traced or read from a file; where brokers
+trace nothing, gaps below the start of the log are not judged if transactions wrote there.
 Source: the kafka workload of jepsen.tests, whose names these are.
 """
 

@@ -236,7 +236,19 @@ class Operations:
 
     def may_be_skipped(self, start: int, end: int, time: int) -> bool:
         """Whether a reader may have been given nothing from one offset up to the other, exclusive."""
-        return self.gaps.explains(start, end) or self.compaction.may_be_skipped(start, end, time)
+        return (
+            self.gaps.explains(start, end)
+            or self._may_be_deleted_markers(end)
+            or self.compaction.may_be_skipped(start, end, time)
+        )
+
+    def _may_be_deleted_markers(self, end: int) -> bool:
+        """Whether nobody can know which offsets up to this one were markers.
+
+        Brokers that trace name all markers. Those of other brokers are known from their files, which have none below
+        the start of the log.
+        """
+        return not self.is_traced and bool(self._producer_ids) and end <= self.log_start
 
     @cached_property
     def doubt(self) -> tuple[str | None, int | None]:

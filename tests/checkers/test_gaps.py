@@ -114,6 +114,21 @@ def test_a_marker_read_from_a_file_explains_its_offset() -> None:
     assert verdicts(reads, stored)["poll-skip"] is Verdict.VALID
 
 
+@pytest.mark.parametrize(
+    ("start", "kept", "expected"),
+    [(3, {3: 3}, Verdict.VALID), (1, {2: 2, 3: 3}, Verdict.INVALID)],
+)
+def test_a_marker_whose_file_was_deleted_may_have_been_anywhere_below_the_start(
+    start: int, kept: dict[int, int], expected: Verdict
+) -> None:
+    """Brokers that trace nothing, and transactions: only files show markers."""
+    sends = send(1, 1, offset=0, producer_id=7), send(3, 2, offset=2, producer_id=7)
+    last = final(20, kept, log_start_offset=start)
+    last[0].offset = last[1].offset = last[2].log_start_offset = start
+    read = poll(8, 0, {0: 1, 2: 2}), send(10, 3, offset=3)
+    assert verdicts(*sends, *read, last)["poll-skip"] is expected
+
+
 @pytest.mark.parametrize(("producer", "expected"), [(7, Verdict.VALID), (8, Verdict.INVALID)])
 def test_only_the_records_of_the_aborted_producer_may_be_left_out(
     producer: int, expected: Verdict
