@@ -427,12 +427,23 @@ def _is_answered(row: Numbers, flat: Numbers) -> bool:
 
 
 @_compiled
-def scan(text: Bytes, start: int, stop: int, kind: int, rows: Numbers, flat: Numbers) -> int:
+def lines(text: Bytes, start: int, stop: int) -> int:
+    """Return how many lines end from ``start`` to ``stop``."""
+    count = 0
+    for offset in range(start, stop):
+        count += text[offset] == _LF
+    return count
+
+
+@_compiled
+def scan(
+    text: Bytes, start: int, stop: int, kind: int, rows: Numbers, first_row: int, flat: Numbers
+) -> int:
     """Read the lines of a text from ``start`` to ``stop``, where a line ends. Return the used numbers of ``flat``.
 
-    ``rows``: a row of ``COLUMNS`` for each line. ``flat`` takes the micro-operations.
+    ``rows``: a row of ``COLUMNS`` for each line, from ``first_row`` on. ``flat`` takes the micro-operations.
     """
-    offset, line, used = start, 0, 0
+    offset, line, used = start, first_row, 0
     while offset < stop:
         row = rows[line]
         row[:] = MISSING

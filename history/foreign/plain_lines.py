@@ -39,6 +39,11 @@ WORTH_COMPILED: Final = 2_000_000
 CHUNK_BYTES: Final = 8_000_000
 MAX_OTHERS: Final = 1_000
 """Lines that are not plain, beyond one in a hundred, before the file is not plain."""
+MOST_NUMBERS: Final = 2**30
+"""Lines, and numbers of micro-operations, of a plain history. The 31 bits of a position in Arrow's lists suffice then:
+a compare-and-set has two numbers, and a completion may repeat those of its invocation."""
+MOST_PROCESSES: Final = 10_000_000
+"""Processes with larger numbers are numbered by sorting them, which takes ten times as long."""
 PROBE_BYTES: Final = 64 * 1024
 _BEGINNINGS: Final = (b"{", b"#")
 _OBJECT, _LISTS, _REGISTERS = range(3)
@@ -56,6 +61,7 @@ _FUNCTIONS: Final = MappingProxyType(
 )
 """A bit for each function of a workload, as ``plain_kernels`` counts them."""
 _NOTHING: Final = np.zeros(0, dtype=np.int64)
+_NO_TEXT: Final = np.zeros(0, dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ class PlainHistory:
     """The lines of a plain history, without blank ones. Arrays have an entry for each line."""
 
     rows: Numbers
-    """A row of ``plain_kernels.COLUMNS`` for each line."""
+    """A row of ``plain_kernels.COLUMNS`` for each line. Each column lies together in memory."""
     flat: Numbers
     """The micro-operations of all lines."""
     line: Numbers
@@ -102,6 +108,8 @@ def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     from nemesis.history.foreign import plain_kernels as kernels
 
     rows, flat = _scanned(text, _KINDS[workload])
+    if max(len(rows), len(flat)) > MOST_NUMBERS:
+        return None
     others = _others(text, rows)
     if others is None:
         return None
@@ -109,14 +117,14 @@ def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     position = np.cumsum(is_said) - 1
     others = {int(position[line]): operation for line, operation in others.items()}
     line = np.flatnonzero(is_said) + 1
-    rows = rows if is_said.all() else rows[is_said]
+    rows = rows if is_said.all() else rows.T[:, is_said].T
     errors = _errors(text, rows)
     problems = Problems()
     time = _times(rows, line, problems)
     is_client = rows[:, kernels.STATUS] == kernels.PLAIN
     if errors is None or time is None or not (rows[is_client, kernels.TYPE] == 0).any():
         return None
-    names, numbers = np.unique(rows[is_client, kernels.PROCESS], return_inverse=True)
+    names, numbers = _numbered(rows[is_client, kernels.PROCESS])
     process, seq, op, source = (np.full(len(rows), -1, dtype=np.int64) for _ in range(4))
     process[is_client] = numbers
     if not kernels.pair(rows, process, len(names), _FUNCTIONS[workload], flat, seq, op, source):
@@ -147,20 +155,24 @@ def _text(path: Path) -> Bytes | None:
         content = _decompressed(path)
     else:
         is_worth_it = path.stat().st_size >= WORTH_COMPILED and beginning[:1] in _BEGINNINGS
-        content = path.read_bytes() if is_worth_it else b""
-    is_text = content[:1] in _BEGINNINGS and b"\0" not in content[:PROBE_BYTES]
-    if len(content) < WORTH_COMPILED or not is_text:
+        # numpy asks for large pages: to read into bytes takes twice as long.
+        content = np.fromfile(path, dtype=np.uint8) if is_worth_it else _NO_TEXT
+    probe = content[:PROBE_BYTES].tobytes()
+    if len(content) < WORTH_COMPILED or probe[:1] not in _BEGINNINGS or b"\0" in probe:
         return None
-    return np.frombuffer(content if content.endswith(b"\n") else content + b"\n", dtype=np.uint8)
+    text = content if content[-1] == ord("\n") else np.append(content, np.uint8(ord("\n")))
+    # Code is compiled once for texts that nothing writes to, and again for others.
+    text.flags.writeable = False
+    return text
 
 
-def _decompressed(path: Path) -> bytes:
+def _decompressed(path: Path) -> Bytes:
     """The text of a file; empty if it is damaged, which the reader of lines reports."""
     try:
         with gzip.open(path) as file:
-            return file.read()
+            return np.frombuffer(file.read(), dtype=np.uint8)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        return b""
+        return _NO_TEXT
 
 
 def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers]:
@@ -175,16 +187,10 @@ def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers]:
         cuts.append(offset + 1)
     chunks = list(pairwise(cuts))
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        counts = threads.map(lambda chunk: np.count_nonzero(text[slice(*chunk)] == 10), chunks)
+        counts = threads.map(lambda chunk: kernels.lines(text, *chunk), chunks)
         edges = np.concatenate(([0], np.cumsum(list(counts))))
-        rows = np.empty((edges[-1], kernels.COLUMNS), dtype=np.int64)
-        flats = list(
-            threads.map(
-                partial(_scan_chunk, text, kind),
-                chunks,
-                [rows[first:end] for first, end in pairwise(edges)],
-            )
-        )
+        rows = np.empty((kernels.COLUMNS, edges[-1]), dtype=np.int64).T
+        flats = list(threads.map(partial(_scan_chunk, text, kind, rows), chunks, edges.tolist()))
     used = 0
     for flat, (first, end) in zip(flats, pairwise(edges), strict=True):
         rows[first:end, kernels.FLAT_START : kernels.FLAT_END + 1] += used
@@ -192,14 +198,16 @@ def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers]:
     return rows, np.concatenate([_NOTHING, *flats])
 
 
-def _scan_chunk(text: Bytes, kind: int, chunk: tuple[int, int], rows: Numbers) -> Numbers:
-    """Fill the rows of a chunk; return its micro-operations."""
+def _scan_chunk(
+    text: Bytes, kind: int, rows: Numbers, chunk: tuple[int, int], first_row: int
+) -> Numbers:
+    """Fill the rows of a chunk from the first one on; return its micro-operations."""
     from nemesis.history.foreign import plain_kernels as kernels
 
     start, stop = chunk
     # A number takes two bytes of text at least; the rest is for a line that turns out not to be plain.
     flat = np.empty((stop - start) // 2 + 8 if kind != _OBJECT else 0, dtype=np.int64)
-    return flat[: kernels.scan(text, start, stop, kind, rows, flat)].copy()
+    return flat[: kernels.scan(text, start, stop, kind, rows, first_row, flat)].copy()
 
 
 def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
@@ -227,6 +235,16 @@ def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
         row[kernels.ERROR_START] = kernels.MISSING
         others[line] = operation
     return others
+
+
+def _numbered(processes: Numbers) -> tuple[Numbers, Numbers]:
+    """The different processes in order, and the number of each line's process among them."""
+    highest = int(processes.max())
+    if highest > MOST_PROCESSES:
+        names, numbers = np.unique(processes, return_inverse=True)
+        return names, numbers
+    is_used = np.bincount(processes) > 0
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[processes]
 
 
 def _words(text: Bytes, start: int, end: int) -> str:
