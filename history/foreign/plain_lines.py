@@ -30,6 +30,7 @@ from nemesis.history.foreign.lines import GZIP, says_nothing
 from nemesis.history.foreign.operation_order import LINE_NS
 from nemesis.history.foreign.operations import NotAnOperation, Operation, operation_of
 from nemesis.history.foreign.problems import Damage, Problems
+from nemesis.history.freed_memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from nemesis.history.foreign.plain_kernels import Bytes, Numbers
@@ -100,7 +101,10 @@ def read_plain(path: Path, workload: str) -> PlainHistory | None:
     if workload not in _KINDS or find_spec("numba") is None or not path.is_file():
         return None
     text = _text(path)
-    return None if text is None else parse_plain(text, workload)
+    if text is None:
+        return None
+    keep_freed_memory()
+    return parse_plain(text, workload)
 
 
 def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
