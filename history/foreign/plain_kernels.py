@@ -42,15 +42,14 @@ def _packed(word: str) -> int:
     A,
     B,
     C,
-    ERROR_START,
-    ERROR_END,
-    FLAT_START,
-    FLAT_END,
-    START,
-    END,
-) = range(16)
-"""The columns of a line: ``A`` to ``C`` are the numbers of its value, in the order in which they are written."""
-COLUMNS: Final = 16
+    SPAN_START,
+    SPAN_END,
+) = range(12)
+"""The columns of a line: ``A`` to ``C`` are the numbers of its value, in the order in which they are written. The span
+is where the error of a plain line stands in the text, or the whole of another line."""
+FLAT_START, FLAT_END = A, B
+"""Of a value of micro-operations: where they stand among those of all lines."""
+COLUMNS: Final = 12
 OTHER, BLANK, PLAIN = range(3)
 """The status of a line."""
 NIL, NUMBER, PAIR, PAIR_NIL, NESTED, MICROS = range(6)
@@ -363,11 +362,11 @@ def _entry(
             return NOT_PLAIN, used
         return _value(text, offset, row, kind, flat, used)
     if name == _ERROR:
-        if row[ERROR_START] != MISSING:
+        if row[SPAN_START] != MISSING:
             return NOT_PLAIN, used
-        row[ERROR_START] = offset
-        row[ERROR_END] = _balanced_end(text, offset)
-        return row[ERROR_END], used
+        row[SPAN_START] = offset
+        row[SPAN_END] = _balanced_end(text, offset)
+        return row[SPAN_END], used
     return _scalar_end(text, offset), used
 
 
@@ -447,13 +446,14 @@ def scan(
     while offset < stop:
         row = rows[line]
         row[:] = MISSING
-        row[STATUS], row[START] = OTHER, offset
+        row[STATUS] = OTHER
         end, filled = _line(text, offset, row, kind, flat, used)
         used = filled if end >= 0 else used
         end = max(end, offset)
         while text[end] != _LF:
             end += 1
-        row[END] = end
+        if row[STATUS] == OTHER:
+            row[SPAN_START], row[SPAN_END] = offset, end
         offset = end + 1
         line += 1
     return used

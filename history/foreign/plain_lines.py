@@ -4,7 +4,7 @@ A history is *plain* if each line is an operation of a client in a common form (
 ``nemesis``, the lines are in order, and each process does one thing at a time. Then no line is damaged, and at most
 notes are written about the file. ``read_plain`` returns None for any other file, and ``importing.read_file`` reads it.
 
-The text is cut into chunks at line ends; threads read them at the same time. Limits: the file and 128 bytes for each
+The text is cut into chunks at line ends; threads read them at the same time. Limits: the file and 96 bytes for each
 line are in memory at once.
 """
 
@@ -16,6 +16,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -97,10 +98,17 @@ class PlainHistory:
 
 
 def read_plain(path: Path, workload: str) -> PlainHistory | None:
-    """Return the history in a file; None if it is not plain, or not worth compiled code. Raises OSError."""
+    """Return the history in a file; None if it is not plain, or not worth compiled code. Raises OSError.
+
+    A thread reads the file while numba is imported, which takes as long.
+    """
     if workload not in _KINDS or find_spec("numba") is None or not path.is_file():
         return None
-    text = _text(path)
+    with ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(_text, path)
+        if path.stat().st_size >= WORTH_COMPILED:
+            import_module("nemesis.history.foreign.plain_kernels")
+    text = reading.result()
     if text is None:
         return None
     keep_freed_memory()
@@ -197,7 +205,8 @@ def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers]:
         flats = list(threads.map(partial(_scan_chunk, text, kind, rows), chunks, edges.tolist()))
     used = 0
     for flat, (first, end) in zip(flats, pairwise(edges), strict=True):
-        rows[first:end, kernels.FLAT_START : kernels.FLAT_END + 1] += used
+        if used:
+            rows[first:end, kernels.FLAT_START : kernels.FLAT_END + 1] += used
         used += len(flat)
     return rows, np.concatenate([_NOTHING, *flats])
 
@@ -224,7 +233,7 @@ def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
     others: dict[int, Operation] = {}
     for line in lines.tolist():
         row = rows[line]
-        words = _words(text, row[kernels.START], row[kernels.END])
+        words = _words(text, row[kernels.SPAN_START], row[kernels.SPAN_END])
         if says_nothing(words):
             row[kernels.STATUS] = kernels.BLANK
             continue
@@ -236,7 +245,7 @@ def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
             return None
         row[kernels.TIME] = kernels.MISSING if operation.time is None else operation.time
         row[kernels.INDEX] = kernels.MISSING if operation.index is None else operation.index
-        row[kernels.ERROR_START] = kernels.MISSING
+        row[kernels.SPAN_START] = kernels.MISSING
         others[line] = operation
     return others
 
@@ -259,8 +268,8 @@ def _errors(text: Bytes, rows: Numbers) -> dict[int, Any] | None:
     """The errors that lines state; None if one is not EDN."""
     from nemesis.history.foreign import plain_kernels as kernels
 
-    lines = np.flatnonzero(rows[:, kernels.ERROR_START] >= 0)
-    spans = rows[lines, kernels.ERROR_START : kernels.ERROR_END + 1].tolist()
+    lines = np.flatnonzero(rows[:, kernels.SPAN_START] >= 0)
+    spans = rows[lines, kernels.SPAN_START : kernels.SPAN_END + 1].tolist()
     known: dict[str, Any] = {}
     errors = {}
     for line, (start, end) in zip(lines.tolist(), spans, strict=True):
@@ -291,5 +300,7 @@ def _times(rows: Numbers, line: Numbers, problems: Problems) -> Numbers | None:
         problems.note(Damage.TIME_FALLS, number)
     stated = time if is_timed.any() else line * LINE_NS
     steps = np.arange(len(rows))
-    times: Numbers = np.maximum.accumulate(stated - steps) + steps
+    times: Numbers = stated - steps
+    np.maximum.accumulate(times, out=times)
+    times += steps
     return times
