@@ -436,13 +436,21 @@ def lines(text: Bytes, start: int, stop: int) -> int:
 
 @_compiled
 def scan(
-    text: Bytes, start: int, stop: int, kind: int, rows: Numbers, first_row: int, flat: Numbers
+    text: Bytes,
+    start: int,
+    stop: int,
+    kind: int,
+    rows: Numbers,
+    first_row: int,
+    flat: Numbers,
+    first_number: int,
 ) -> int:
-    """Read the lines of a text from ``start`` to ``stop``, where a line ends. Return the used numbers of ``flat``.
+    """Read the lines of a text from ``start`` to ``stop``, where a line ends. Return how many numbers ``flat`` got.
 
-    ``rows``: a row of ``COLUMNS`` for each line, from ``first_row`` on. ``flat`` takes the micro-operations.
+    ``rows``: a row of ``COLUMNS`` for each line, from ``first_row`` on. ``flat`` takes the micro-operations, from
+    ``first_number`` on.
     """
-    offset, line, used = start, first_row, 0
+    offset, line, used = start, first_row, first_number
     while offset < stop:
         row = rows[line]
         row[:] = MISSING
@@ -456,7 +464,7 @@ def scan(
             row[SPAN_START], row[SPAN_END] = offset, end
         offset = end + 1
         line += 1
-    return used
+    return used - first_number
 
 
 @_compiled

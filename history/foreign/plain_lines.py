@@ -5,7 +5,8 @@ A history is *plain* if each line is an operation of a client in a common form (
 notes are written about the file. ``read_plain`` returns None for any other file, and ``importing.read_file`` reads it.
 
 The text is cut into chunks at line ends; threads read them at the same time. Limits: the file and 96 bytes for each
-line are in memory at once.
+line are in memory at once. Micro-operations take up to four times the file of address space, and half of that or less
+in memory.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -62,7 +62,6 @@ _FUNCTIONS: Final = MappingProxyType(
     {"register": 0b0011, "cas-register": 0b0111, "list-append": 0b1000, "rw-register": 0b1000}
 )
 """A bit for each function of a workload, as ``plain_kernels`` counts them."""
-_NOTHING: Final = np.zeros(0, dtype=np.int64)
 _NO_TEXT: Final = np.zeros(0, dtype=np.uint8)
 
 
@@ -73,7 +72,7 @@ class PlainHistory:
     rows: Numbers
     """A row of ``plain_kernels.COLUMNS`` for each line. Each column lies together in memory."""
     flat: Numbers
-    """The micro-operations of all lines."""
+    """The micro-operations of all lines; other numbers may stand between them."""
     line: Numbers
     """Its number in the file, from 1."""
     time: Numbers
@@ -119,8 +118,8 @@ def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     """Return the history in a text that ends with a line feed; None if it is not plain."""
     from nemesis.history.foreign import plain_kernels as kernels
 
-    rows, flat = _scanned(text, _KINDS[workload])
-    if max(len(rows), len(flat)) > MOST_NUMBERS:
+    rows, flat, numbers = _scanned(text, _KINDS[workload])
+    if max(len(rows), numbers) > MOST_NUMBERS:
         return None
     others = _others(text, rows)
     if others is None:
@@ -136,9 +135,9 @@ def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     is_client = rows[:, kernels.STATUS] == kernels.PLAIN
     if errors is None or time is None or not (rows[is_client, kernels.TYPE] == 0).any():
         return None
-    names, numbers = _numbered(rows[is_client, kernels.PROCESS])
+    names, process_numbers = _numbered(rows[is_client, kernels.PROCESS])
     process, seq, op, source = (np.full(len(rows), -1, dtype=np.int64) for _ in range(4))
-    process[is_client] = numbers
+    process[is_client] = process_numbers
     if not kernels.pair(rows, process, len(names), _FUNCTIONS[workload], flat, seq, op, source):
         return None
     seq[~is_client] = np.count_nonzero(is_client) + np.arange(len(others))
@@ -174,7 +173,7 @@ def _text(path: Path) -> Bytes | None:
         return None
     text = content if content[-1] == ord("\n") else np.append(content, np.uint8(ord("\n")))
     # Code is compiled once for texts that nothing writes to, and again for others.
-    text.flags.writeable = False
+    text.setflags(write=False)
     return text
 
 
@@ -187,8 +186,8 @@ def _decompressed(path: Path) -> Bytes:
         return _NO_TEXT
 
 
-def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers]:
-    """The rows of all lines, and their micro-operations."""
+def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers, int]:
+    """The rows of all lines, their micro-operations, and how many numbers these are: between chunks there are gaps."""
     from nemesis.history.foreign import plain_kernels as kernels
 
     cuts = [0]
@@ -198,29 +197,21 @@ def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers]:
             offset += 1
         cuts.append(offset + 1)
     chunks = list(pairwise(cuts))
+    # A number takes two bytes of text at least; the rest is for a line that turns out not to be plain.
+    room = [(stop - start) // 2 + 8 if kind != _OBJECT else 0 for start, stop in chunks]
+    first_numbers = list(accumulate(room, initial=0))
+    # Memory that is never written to is never taken.
+    flat = np.empty(first_numbers[-1], dtype=np.int64)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         counts = threads.map(lambda chunk: kernels.lines(text, *chunk), chunks)
-        edges = np.concatenate(([0], np.cumsum(list(counts))))
-        rows = np.empty((kernels.COLUMNS, edges[-1]), dtype=np.int64).T
-        flats = list(threads.map(partial(_scan_chunk, text, kind, rows), chunks, edges.tolist()))
-    used = 0
-    for flat, (first, end) in zip(flats, pairwise(edges), strict=True):
-        if used:
-            rows[first:end, kernels.FLAT_START : kernels.FLAT_END + 1] += used
-        used += len(flat)
-    return rows, np.concatenate([_NOTHING, *flats])
+        first_rows = list(accumulate(counts, initial=0))
+        rows = np.empty((kernels.COLUMNS, first_rows[-1]), dtype=np.int64).T
 
+        def scan(chunk: tuple[int, int], first_row: int, first_number: int) -> int:
+            return kernels.scan(text, *chunk, kind, rows, first_row, flat, first_number)
 
-def _scan_chunk(
-    text: Bytes, kind: int, rows: Numbers, chunk: tuple[int, int], first_row: int
-) -> Numbers:
-    """Fill the rows of a chunk from the first one on; return its micro-operations."""
-    from nemesis.history.foreign import plain_kernels as kernels
-
-    start, stop = chunk
-    # A number takes two bytes of text at least; the rest is for a line that turns out not to be plain.
-    flat = np.empty((stop - start) // 2 + 8 if kind != _OBJECT else 0, dtype=np.int64)
-    return flat[: kernels.scan(text, start, stop, kind, rows, first_row, flat)].copy()
+        numbers = sum(threads.map(scan, chunks, first_rows, first_numbers))
+    return rows, flat, numbers
 
 
 def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
