@@ -1,14 +1,17 @@
 """The second step of an ingestion: slices of sorted pieces become Parquet files in the order of the history.
 
 Neighbouring keys make a bucket of about 128 Ki rows; a hot partition makes a bucket of its own. Every piece is sorted,
-so the rows of a bucket are one slice of each piece. A task maps the slices into memory, sorts them together and writes
-one Parquet file. Limit: the events of one partition must fit into memory.
+so the rows of a bucket are one slice of each piece. A long slice of a single piece makes several buckets. A task maps
+the slices into memory, sorts them together and writes one Parquet file. Limit: the events of one partition must fit
+into memory.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import chain, pairwise
+from math import ceil
 from pathlib import Path
 from typing import Final
 
@@ -20,16 +23,19 @@ from nemesis.history.schema import completed, is_in_order, ordered
 from nemesis.history.sorted_pieces import Parsed, TopicPartitionKey
 
 BUCKET_ROWS: Final = 128 * 1024
+FILE_ROWS: Final = 1024 * 1024
+"""Rows of a single piece that are written together; more are several tasks."""
+
+Slice = tuple[Path, int, int]
+"""Rows (start, stop) of a parsed file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Work for one merging task: a slice (start, stop) of each parsed file that has rows of the
-    bucket.
-    """
+    """Work for one merging task: a slice of each parsed file that has rows of the bucket."""
 
     name: str
-    slices: list[tuple[Path, int, int]]
+    slices: list[Slice]
     rows: int
 
 
@@ -46,7 +52,7 @@ def buckets_of(parsed: list[Parsed]) -> list[Bucket]:
             sizes.append(0)
         bucket_of[key] = len(sizes) - 1
         sizes[-1] += totals[key]
-    slices: list[list[tuple[Path, int, int]]] = [[] for _ in sizes]
+    slices: list[list[Slice]] = [[] for _ in sizes]
     for part in parsed:
         spans: dict[int, tuple[int, int]] = {}
         position = 0
@@ -58,9 +64,19 @@ def buckets_of(parsed: list[Parsed]) -> list[Bucket]:
         for bucket, (start, stop) in spans.items():
             slices[bucket].append((part.path, start, stop))
     return [
-        Bucket(f"events-{number:05d}.parquet", slices[number], size)
-        for number, size in enumerate(sizes)
+        Bucket(f"events-{number:05d}.parquet", own, sum(stop - start for _, start, stop in own))
+        for number, own in enumerate(chain.from_iterable(map(_cut, slices)))
     ]
+
+
+def _cut(slices: list[Slice]) -> list[list[Slice]]:
+    """The slices of a bucket; a long slice of a single piece in equal parts, which are in order as it is."""
+    if len(slices) > 1:
+        return [slices]
+    ((path, start, stop),) = slices
+    parts = ceil((stop - start) / FILE_ROWS)
+    edges = [start + (stop - start) * part // parts for part in range(parts + 1)]
+    return [[(path, first, end)] for first, end in pairwise(edges)]
 
 
 def write_bucket(directory: Path, bucket: Bucket) -> None:

@@ -22,6 +22,8 @@ MOST_WORDS: Final = 256
 _COLUMNS: Final = (("f", "process"), ("acks", "f"))
 _ABSENT: Final = -1
 
+Numbered = tuple[np.ndarray[Any, Any], list[Any]]
+"""Each row's value as a number from 0, and the values of these numbers."""
 ValueByWord = dict[str, str | int | None]
 """By word of one column, the value that all rows with this word have in another column; ``None`` is unset."""
 
@@ -79,13 +81,22 @@ def _run_on(rows: pa.Table) -> bool:
     return bool((pc.list_flatten(offsets).to_numpy() == numbers).all())
 
 
-def numbered(column: pa.ChunkedArray) -> tuple[np.ndarray[Any, Any], list[Any]]:
+def numbered(column: pa.ChunkedArray) -> Numbered:
     """Return each row's value as a number from 0, and the values of these numbers."""
     if len(column) and column.null_count == len(column):
         return np.zeros(len(column), dtype=np.int64), [None]
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = column.dictionary_encode(null_encoding="encode").combine_chunks()
+    is_encoded = pa.types.is_dictionary(column.type)
+    column = column.unify_dictionaries() if is_encoded else column.dictionary_encode()
+    encoded = column.combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0)
-    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
+    return _renumbered(encoded)
+
+
+def _renumbered(encoded: pa.DictionaryArray) -> Numbered:
+    """Number the values that rows have; a dictionary may contain others."""
+    words = [*encoded.dictionary.to_pylist(), None]
+    code = encoded.indices.fill_null(len(words) - 1).to_numpy()
+    is_used = np.bincount(code, minlength=len(words)) > 0
+    number_of_code = np.cumsum(is_used) - 1
+    return number_of_code[code], [word for word, used in zip(words, is_used, strict=True) if used]

@@ -97,6 +97,8 @@ PARQUET_OPTIONS: Final = MappingProxyType[str, Any](
             "DELTA_BINARY_PACKED",
         ),
         "write_page_checksum": True,
+        # The default, 1,024, takes half of the time of a file: most columns are unset in all rows.
+        "write_batch_size": ROW_GROUP_ROWS,
     }
 )
 """Arguments of ``pyarrow.parquet.ParquetWriter``."""

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 FEW_BYTES: Final = 64_000_000
 """Raw files that are parsed in less time than Spark takes to start."""
 
+WRITERS: Final = 2
+"""Threads that write Parquet files in this process: pyarrow lets go of Python's lock."""
+
 Spark = Callable[[], "SparkContext"]
 """Returns Spark's context when it has started; raises SparkError."""
 
@@ -85,7 +88,7 @@ def _write_files(draft: Path, sources: RawSources, tasks: SparkContext | None) -
     )
     parsed = run_all(tasks, partial(parse, draft / "parsed", info.events_format), pieces)
     buckets = buckets_of(parsed)
-    run_all(tasks, partial(write_bucket, draft), buckets)
+    run_all(tasks, partial(write_bucket, draft), buckets, threads=WRITERS)
     shutil.rmtree(draft / "parsed")
     manifest = Manifest(
         events=sum(bucket.rows for bucket in buckets),

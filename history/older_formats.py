@@ -219,19 +219,6 @@ _MOVES: Final = (
 )
 
 
-def completed(rows: pa.Table) -> pa.Table:
-    """Return rows of one of ``UNCHANGED`` as rows of ``SCHEMA``: the columns that they lack are unset."""
-    return pa.Table.from_arrays(
-        [
-            rows.column(field.name)
-            if field.name in rows.column_names
-            else pa.nulls(rows.num_rows, field.type)
-            for field in SCHEMA
-        ],
-        schema=SCHEMA,
-    )
-
-
 def upgraded(rows: pa.Table) -> pa.Table:
     """Return rows of an older format as rows of ``SCHEMA``, in their order; columns that they lack are unset."""
     columns = {

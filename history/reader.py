@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,14 +20,15 @@ from nemesis.history.older_formats import (
     OLDER_SCHEMA,
     READABLE,
     UNCHANGED,
-    completed,
     unchanged_schema,
     upgraded,
 )
 from nemesis.history.remote import RemotePath, unreadable
-from nemesis.history.row_group import RowGroup
-from nemesis.history.schema import REQUIRED, SCHEMA
+from nemesis.history.row_group import RowGroup, Uniform
+from nemesis.history.schema import REQUIRED, SCHEMA, completed
 from nemesis.history.stored_row_group import OlderRowGroup, StoredRowGroup, parquet_file
+
+_UNSET: Final = Uniform(None)
 
 
 class History:
@@ -49,9 +50,8 @@ class History:
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return all rows. For reports and tests; checkers read row groups."""
         names = SCHEMA.names if columns is None else list(columns)
-        schema = pa.schema([SCHEMA.field(name) for name in names])
-        tables = [group.read(names).select(names) for group in self.row_groups]
-        return pa.concat_tables(tables) if tables else schema.empty_table()
+        tables = [_read(group, names) for group in self.row_groups]
+        return pa.concat_tables(tables) if tables else SCHEMA.empty_table().select(names)
 
     def rows(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
         """Return the events of these row numbers as dicts, unset columns left out."""
@@ -67,6 +67,13 @@ class History:
                         key: value for key, value in row.items() if value is not None
                     }
         return event_of_row
+
+
+def _read(group: RowGroup, names: list[str]) -> pa.Table:
+    """The rows of a row group with these columns; those that are known to be unset are not decoded."""
+    known = group.known()
+    kept = [name for name in names if known.uniform(name) != _UNSET]
+    return completed(group.read(kept or names)).select(names)
 
 
 def open_history(directory: Path | RemotePath) -> History:

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -168,10 +169,13 @@ def _start(master: str, java_options: Sequence[str]) -> SparkContext:
 
 
 def run_all(
-    spark: SparkContext | None, function: Callable[[Item], Answer], items: Sequence[Item]
+    spark: SparkContext | None,
+    function: Callable[[Item], Answer],
+    items: Sequence[Item],
+    threads: int = 1,
 ) -> list[Answer]:
     """Return ``[function(item) for item in items]``, computed by Spark tasks, or here without
-    Spark.
+    Spark, in this number of threads.
 
     The function and the items must be picklable. A HistoryError in a task is raised here as itself,
     the first in the order of the items. Raises SparkError when a cluster fails.
@@ -180,7 +184,10 @@ def run_all(
         return []
     if spark is None:
         keep_freed_memory()
-        return [function(item) for item in items]
+        if min(threads, len(items)) == 1:
+            return [function(item) for item in items]
+        with ThreadPoolExecutor(threads) as workers:
+            return list(workers.map(function, items))
     return interruptible.call(_run_on, spark, function, items)
 
 

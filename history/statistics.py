@@ -20,7 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from nemesis.history.dependencies import NO_DEPENDENCIES, Dependencies, dependencies_of, numbered
+from nemesis.history.dependencies import (
+    NO_DEPENDENCIES,
+    Dependencies,
+    Numbered,
+    dependencies_of,
+    numbered,
+)
 
 MOST_PAIRS: Final = 64
 _LIST_COLUMNS: Final = ("isr", "maximal_isr")
@@ -55,8 +61,12 @@ class StatisticsCollector:
 
     def add(self, rows: pa.Table) -> None:
         """Add the statistics of the next row group."""
-        self._lists.append({name: _lists_by_kind(rows, name) for name in _LIST_COLUMNS})
-        words = {name: _words_by_kind_and_node(rows, name) for name in _WORD_COLUMNS}
+        kind, node = numbered(rows.column("kind")), numbered(rows.column("node"))
+        lists = {name: _lists_by_kind(kind, rows.column(name)) for name in _LIST_COLUMNS}
+        self._lists.append(lists)
+        words = {
+            name: _words_by_kind_and_node(kind, node, rows.column(name)) for name in _WORD_COLUMNS
+        }
         self._words.append({name: known for name, known in words.items() if known is not None})
         self._dependencies.append(dependencies_of(rows))
 
@@ -100,12 +110,11 @@ def _decoded(footer: dict[bytes, bytes], key: str, of: Any) -> list[Any]:
     return decoded
 
 
-def _lists_by_kind(rows: pa.Table, column: str) -> dict[str, list[int]]:
-    number, kinds = numbered(rows.column("kind"))
-    lists = rows.column(column)
-    present = number[lists.is_valid().to_numpy()]
-    if not present.size:
+def _lists_by_kind(kind: Numbered, lists: pa.ChunkedArray) -> dict[str, list[int]]:
+    if lists.null_count == len(lists):
         return {}
+    number, kinds = kind
+    present = number[lists.is_valid().to_numpy()]
     has_all = np.bincount(present, minlength=len(kinds)) == np.bincount(number)
     list_by_kind = {}
     for index in np.flatnonzero(has_all).tolist():
@@ -118,10 +127,11 @@ def _lists_by_kind(rows: pa.Table, column: str) -> dict[str, list[int]]:
     return list_by_kind
 
 
-def _words_by_kind_and_node(rows: pa.Table, column: str) -> list[UniformWord] | None:
+def _words_by_kind_and_node(
+    numbered_kind: Numbered, numbered_node: Numbered, column: pa.ChunkedArray
+) -> list[UniformWord] | None:
     """The word of each kind and node; None if one pair has several words, or the pairs are too many."""
-    (kind, kinds), (node, nodes) = numbered(rows.column("kind")), numbered(rows.column("node"))
-    word, words = numbered(rows.column(column))
+    (kind, kinds), (node, nodes), (word, words) = numbered_kind, numbered_node, numbered(column)
     pair = kind * len(nodes) + node
     word_of_pair = np.full(len(kinds) * len(nodes), _ABSENT)
     word_of_pair[pair] = word

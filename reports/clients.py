@@ -49,7 +49,7 @@ def operations(rows: Segment, origin_ns: int) -> Mapping[str, Operations]:
     own = own.where(_is_load(own)) if len(own) else own
     if not len(own):
         return {}
-    process, _ = own.codes("process")
+    process, _ = own.columns.words("process")
     function, names = own.codes("f")
     invoke = own.is_kind(Kind.INVOKE)
     op, time = own.numbers("op"), own.numbers("time")
@@ -100,13 +100,17 @@ def rates(
 def quantiles(
     invoked_s: Floats, latency_s: Floats, width_s: float, wanted: tuple[float, ...]
 ) -> tuple[Floats, list[Floats]]:
-    """Return the middles of the bins that hold operations, and each wanted quantile (nearest rank) of the latencies."""
+    """Return the middles of the bins that hold operations, and each wanted quantile (nearest rank) of the latencies.
+
+    ``invoked_s`` ascends.
+    """
     bin_of = (invoked_s / width_s).astype(np.int64)
-    permutation = np.lexsort((latency_s, bin_of))
-    starts, stops = bounds(bin_of[permutation])
-    ranked = latency_s[permutation]
+    starts, stops = bounds(bin_of)
+    ranked = latency_s.copy()
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        ranked[start:stop].sort()
     latencies = [
         ranked[starts + np.ceil(share * (stops - starts)).astype(np.int64).clip(1) - 1]
         for share in wanted
     ]
-    return np.asarray((bin_of[permutation][starts] + 0.5) * width_s, dtype=np.float64), latencies
+    return np.asarray((bin_of[starts] + 0.5) * width_s, dtype=np.float64), latencies

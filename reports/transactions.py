@@ -95,9 +95,10 @@ class TransactionsPanel:
 
 def transactions_panel(history: History, run: RunSeries) -> TransactionsPanel | None:
     """Return what the report shows of transactions; None of a run without them. Raises HistoryError."""
-    rows = Segment.starting_at(history.table((*ALWAYS, *_COLUMNS)), 0).only(_KINDS)
-    if not len(rows.only((Kind.TRANSACTION_BEGUN,))):
+    groups = (Segment.of(group, ALWAYS) for group in history.row_groups)
+    if not any(len(group.only((Kind.TRANSACTION_BEGUN,))) for group in groups):
         return None
+    rows = Segment.starting_at(history.table((*ALWAYS, *_COLUMNS)), 0).only(_KINDS)
     events = sorted((event for _, event in rows.events()), key=lambda event: event.time)
     by_id = _by_id(events)
     if not by_id:

@@ -42,15 +42,14 @@ def _packed(word: str) -> int:
     A,
     B,
     C,
-    ERROR_START,
-    ERROR_END,
-    FLAT_START,
-    FLAT_END,
-    START,
-    END,
-) = range(16)
-"""The columns of a line: ``A`` to ``C`` are the numbers of its value, in the order in which they are written."""
-COLUMNS: Final = 16
+    SPAN_START,
+    SPAN_END,
+) = range(12)
+"""The columns of a line: ``A`` to ``C`` are the numbers of its value, in the order in which they are written. The span
+is where the error of a plain line stands in the text, or the whole of another line."""
+FLAT_START, FLAT_END = A, B
+"""Of a value of micro-operations: where they stand among those of all lines."""
+COLUMNS: Final = 12
 OTHER, BLANK, PLAIN = range(3)
 """The status of a line."""
 NIL, NUMBER, PAIR, PAIR_NIL, NESTED, MICROS = range(6)
@@ -363,11 +362,11 @@ def _entry(
             return NOT_PLAIN, used
         return _value(text, offset, row, kind, flat, used)
     if name == _ERROR:
-        if row[ERROR_START] != MISSING:
+        if row[SPAN_START] != MISSING:
             return NOT_PLAIN, used
-        row[ERROR_START] = offset
-        row[ERROR_END] = _balanced_end(text, offset)
-        return row[ERROR_END], used
+        row[SPAN_START] = offset
+        row[SPAN_END] = _balanced_end(text, offset)
+        return row[SPAN_END], used
     return _scalar_end(text, offset), used
 
 
@@ -427,25 +426,45 @@ def _is_answered(row: Numbers, flat: Numbers) -> bool:
 
 
 @_compiled
-def scan(text: Bytes, start: int, stop: int, kind: int, rows: Numbers, flat: Numbers) -> int:
-    """Read the lines of a text from ``start`` to ``stop``, where a line ends. Return the used numbers of ``flat``.
+def lines(text: Bytes, start: int, stop: int) -> int:
+    """Return how many lines end from ``start`` to ``stop``."""
+    count = 0
+    for offset in range(start, stop):
+        count += text[offset] == _LF
+    return count
 
-    ``rows``: a row of ``COLUMNS`` for each line. ``flat`` takes the micro-operations.
+
+@_compiled
+def scan(
+    text: Bytes,
+    start: int,
+    stop: int,
+    kind: int,
+    rows: Numbers,
+    first_row: int,
+    flat: Numbers,
+    first_number: int,
+) -> int:
+    """Read the lines of a text from ``start`` to ``stop``, where a line ends. Return how many numbers ``flat`` got.
+
+    ``rows``: a row of ``COLUMNS`` for each line, from ``first_row`` on. ``flat`` takes the micro-operations, from
+    ``first_number`` on.
     """
-    offset, line, used = start, 0, 0
+    offset, line, used = start, first_row, first_number
     while offset < stop:
         row = rows[line]
         row[:] = MISSING
-        row[STATUS], row[START] = OTHER, offset
+        row[STATUS] = OTHER
         end, filled = _line(text, offset, row, kind, flat, used)
         used = filled if end >= 0 else used
         end = max(end, offset)
         while text[end] != _LF:
             end += 1
-        row[END] = end
+        if row[STATUS] == OTHER:
+            row[SPAN_START], row[SPAN_END] = offset, end
         offset = end + 1
         line += 1
-    return used
+    return used - first_number
 
 
 @_compiled

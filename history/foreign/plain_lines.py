@@ -4,8 +4,9 @@ A history is *plain* if each line is an operation of a client in a common form (
 ``nemesis``, the lines are in order, and each process does one thing at a time. Then no line is damaged, and at most
 notes are written about the file. ``read_plain`` returns None for any other file, and ``importing.read_file`` reads it.
 
-The text is cut into chunks at line ends; threads read them at the same time. Limits: the file and 128 bytes for each
-line are in memory at once.
+The text is cut into chunks at line ends; threads read them at the same time. Limits: the file and 96 bytes for each
+line are in memory at once. Micro-operations take up to four times the file of address space, and half of that or less
+in memory.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,7 @@ from nemesis.history.foreign.lines import GZIP, says_nothing
 from nemesis.history.foreign.operation_order import LINE_NS
 from nemesis.history.foreign.operations import NotAnOperation, Operation, operation_of
 from nemesis.history.foreign.problems import Damage, Problems
+from nemesis.history.freed_memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from nemesis.history.foreign.plain_kernels import Bytes, Numbers
@@ -39,6 +41,11 @@ WORTH_COMPILED: Final = 2_000_000
 CHUNK_BYTES: Final = 8_000_000
 MAX_OTHERS: Final = 1_000
 """Lines that are not plain, beyond one in a hundred, before the file is not plain."""
+MOST_NUMBERS: Final = 2**30
+"""Lines, and numbers of micro-operations, of a plain history. The 31 bits of a position in Arrow's lists suffice then:
+a compare-and-set has two numbers, and a completion may repeat those of its invocation."""
+MOST_PROCESSES: Final = 10_000_000
+"""Processes with larger numbers are numbered by sorting them, which takes ten times as long."""
 PROBE_BYTES: Final = 64 * 1024
 _BEGINNINGS: Final = (b"{", b"#")
 _OBJECT, _LISTS, _REGISTERS = range(3)
@@ -55,7 +62,7 @@ _FUNCTIONS: Final = MappingProxyType(
     {"register": 0b0011, "cas-register": 0b0111, "list-append": 0b1000, "rw-register": 0b1000}
 )
 """A bit for each function of a workload, as ``plain_kernels`` counts them."""
-_NOTHING: Final = np.zeros(0, dtype=np.int64)
+_NO_TEXT: Final = np.zeros(0, dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +70,9 @@ class PlainHistory:
     """The lines of a plain history, without blank ones. Arrays have an entry for each line."""
 
     rows: Numbers
-    """A row of ``plain_kernels.COLUMNS`` for each line."""
+    """A row of ``plain_kernels.COLUMNS`` for each line. Each column lies together in memory."""
     flat: Numbers
-    """The micro-operations of all lines."""
+    """The micro-operations of all lines; other numbers may stand between them."""
     line: Numbers
     """Its number in the file, from 1."""
     time: Numbers
@@ -90,18 +97,30 @@ class PlainHistory:
 
 
 def read_plain(path: Path, workload: str) -> PlainHistory | None:
-    """Return the history in a file; None if it is not plain, or not worth compiled code. Raises OSError."""
+    """Return the history in a file; None if it is not plain, or not worth compiled code. Raises OSError.
+
+    A thread reads the file while numba is imported, which takes as long.
+    """
     if workload not in _KINDS or find_spec("numba") is None or not path.is_file():
         return None
-    text = _text(path)
-    return None if text is None else parse_plain(text, workload)
+    with ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(_text, path)
+        if path.stat().st_size >= WORTH_COMPILED:
+            import_module("nemesis.history.foreign.plain_kernels")
+    text = reading.result()
+    if text is None:
+        return None
+    keep_freed_memory()
+    return parse_plain(text, workload)
 
 
 def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     """Return the history in a text that ends with a line feed; None if it is not plain."""
     from nemesis.history.foreign import plain_kernels as kernels
 
-    rows, flat = _scanned(text, _KINDS[workload])
+    rows, flat, numbers = _scanned(text, _KINDS[workload])
+    if max(len(rows), numbers) > MOST_NUMBERS:
+        return None
     others = _others(text, rows)
     if others is None:
         return None
@@ -109,16 +128,16 @@ def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     position = np.cumsum(is_said) - 1
     others = {int(position[line]): operation for line, operation in others.items()}
     line = np.flatnonzero(is_said) + 1
-    rows = rows if is_said.all() else rows[is_said]
+    rows = rows if is_said.all() else rows.T[:, is_said].T
     errors = _errors(text, rows)
     problems = Problems()
     time = _times(rows, line, problems)
     is_client = rows[:, kernels.STATUS] == kernels.PLAIN
     if errors is None or time is None or not (rows[is_client, kernels.TYPE] == 0).any():
         return None
-    names, numbers = np.unique(rows[is_client, kernels.PROCESS], return_inverse=True)
+    names, process_numbers = _numbered(rows[is_client, kernels.PROCESS])
     process, seq, op, source = (np.full(len(rows), -1, dtype=np.int64) for _ in range(4))
-    process[is_client] = numbers
+    process[is_client] = process_numbers
     if not kernels.pair(rows, process, len(names), _FUNCTIONS[workload], flat, seq, op, source):
         return None
     seq[~is_client] = np.count_nonzero(is_client) + np.arange(len(others))
@@ -147,24 +166,28 @@ def _text(path: Path) -> Bytes | None:
         content = _decompressed(path)
     else:
         is_worth_it = path.stat().st_size >= WORTH_COMPILED and beginning[:1] in _BEGINNINGS
-        content = path.read_bytes() if is_worth_it else b""
-    is_text = content[:1] in _BEGINNINGS and b"\0" not in content[:PROBE_BYTES]
-    if len(content) < WORTH_COMPILED or not is_text:
+        # numpy asks for large pages: to read into bytes takes twice as long.
+        content = np.fromfile(path, dtype=np.uint8) if is_worth_it else _NO_TEXT
+    probe = content[:PROBE_BYTES].tobytes()
+    if len(content) < WORTH_COMPILED or probe[:1] not in _BEGINNINGS or b"\0" in probe:
         return None
-    return np.frombuffer(content if content.endswith(b"\n") else content + b"\n", dtype=np.uint8)
+    text = content if content[-1] == ord("\n") else np.append(content, np.uint8(ord("\n")))
+    # Code is compiled once for texts that nothing writes to, and again for others.
+    text.setflags(write=False)
+    return text
 
 
-def _decompressed(path: Path) -> bytes:
+def _decompressed(path: Path) -> Bytes:
     """The text of a file; empty if it is damaged, which the reader of lines reports."""
     try:
         with gzip.open(path) as file:
-            return file.read()
+            return np.frombuffer(file.read(), dtype=np.uint8)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        return b""
+        return _NO_TEXT
 
 
-def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers]:
-    """The rows of all lines, and their micro-operations."""
+def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers, int]:
+    """The rows of all lines, their micro-operations, and how many numbers these are: between chunks there are gaps."""
     from nemesis.history.foreign import plain_kernels as kernels
 
     cuts = [0]
@@ -174,32 +197,21 @@ def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers]:
             offset += 1
         cuts.append(offset + 1)
     chunks = list(pairwise(cuts))
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        counts = threads.map(lambda chunk: np.count_nonzero(text[slice(*chunk)] == 10), chunks)
-        edges = np.concatenate(([0], np.cumsum(list(counts))))
-        rows = np.empty((edges[-1], kernels.COLUMNS), dtype=np.int64)
-        flats = list(
-            threads.map(
-                partial(_scan_chunk, text, kind),
-                chunks,
-                [rows[first:end] for first, end in pairwise(edges)],
-            )
-        )
-    used = 0
-    for flat, (first, end) in zip(flats, pairwise(edges), strict=True):
-        rows[first:end, kernels.FLAT_START : kernels.FLAT_END + 1] += used
-        used += len(flat)
-    return rows, np.concatenate([_NOTHING, *flats])
-
-
-def _scan_chunk(text: Bytes, kind: int, chunk: tuple[int, int], rows: Numbers) -> Numbers:
-    """Fill the rows of a chunk; return its micro-operations."""
-    from nemesis.history.foreign import plain_kernels as kernels
-
-    start, stop = chunk
     # A number takes two bytes of text at least; the rest is for a line that turns out not to be plain.
-    flat = np.empty((stop - start) // 2 + 8 if kind != _OBJECT else 0, dtype=np.int64)
-    return flat[: kernels.scan(text, start, stop, kind, rows, flat)].copy()
+    room = [(stop - start) // 2 + 8 if kind != _OBJECT else 0 for start, stop in chunks]
+    first_numbers = list(accumulate(room, initial=0))
+    # Memory that is never written to is never taken.
+    flat = np.empty(first_numbers[-1], dtype=np.int64)
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        counts = threads.map(lambda chunk: kernels.lines(text, *chunk), chunks)
+        first_rows = list(accumulate(counts, initial=0))
+        rows = np.empty((kernels.COLUMNS, first_rows[-1]), dtype=np.int64).T
+
+        def scan(chunk: tuple[int, int], first_row: int, first_number: int) -> int:
+            return kernels.scan(text, *chunk, kind, rows, first_row, flat, first_number)
+
+        numbers = sum(threads.map(scan, chunks, first_rows, first_numbers))
+    return rows, flat, numbers
 
 
 def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
@@ -212,7 +224,7 @@ def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
     others: dict[int, Operation] = {}
     for line in lines.tolist():
         row = rows[line]
-        words = _words(text, row[kernels.START], row[kernels.END])
+        words = _words(text, row[kernels.SPAN_START], row[kernels.SPAN_END])
         if says_nothing(words):
             row[kernels.STATUS] = kernels.BLANK
             continue
@@ -224,9 +236,19 @@ def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
             return None
         row[kernels.TIME] = kernels.MISSING if operation.time is None else operation.time
         row[kernels.INDEX] = kernels.MISSING if operation.index is None else operation.index
-        row[kernels.ERROR_START] = kernels.MISSING
+        row[kernels.SPAN_START] = kernels.MISSING
         others[line] = operation
     return others
+
+
+def _numbered(processes: Numbers) -> tuple[Numbers, Numbers]:
+    """The different processes in order, and the number of each line's process among them."""
+    highest = int(processes.max())
+    if highest > MOST_PROCESSES:
+        names, numbers = np.unique(processes, return_inverse=True)
+        return names, numbers
+    is_used = np.bincount(processes) > 0
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[processes]
 
 
 def _words(text: Bytes, start: int, end: int) -> str:
@@ -237,8 +259,8 @@ def _errors(text: Bytes, rows: Numbers) -> dict[int, Any] | None:
     """The errors that lines state; None if one is not EDN."""
     from nemesis.history.foreign import plain_kernels as kernels
 
-    lines = np.flatnonzero(rows[:, kernels.ERROR_START] >= 0)
-    spans = rows[lines, kernels.ERROR_START : kernels.ERROR_END + 1].tolist()
+    lines = np.flatnonzero(rows[:, kernels.SPAN_START] >= 0)
+    spans = rows[lines, kernels.SPAN_START : kernels.SPAN_END + 1].tolist()
     known: dict[str, Any] = {}
     errors = {}
     for line, (start, end) in zip(lines.tolist(), spans, strict=True):
@@ -269,5 +291,7 @@ def _times(rows: Numbers, line: Numbers, problems: Problems) -> Numbers | None:
         problems.note(Damage.TIME_FALLS, number)
     stated = time if is_timed.any() else line * LINE_NS
     steps = np.arange(len(rows))
-    times: Numbers = np.maximum.accumulate(stated - steps) + steps
+    times: Numbers = stated - steps
+    np.maximum.accumulate(times, out=times)
+    times += steps
     return times

@@ -7,6 +7,7 @@ history that may lack operations no conviction follows that one of those could e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,8 +89,10 @@ def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]
     # Imported here: it knows of clusters, and most checks are of runs that have theirs written down.
     from nemesis.running.versions import versions
 
-    plain = _plain(path, workload)
-    file = read_file(path) if plain is None else None
+    with ThreadPoolExecutor(1) as other_thread:
+        digest = other_thread.submit(sha256_of, path)
+        plain = _plain(path, workload)
+        file = read_file(path) if plain is None else None
     if file is not None:
         _require_workload(file, path, workload)
     info = RunInfo(
@@ -105,7 +108,7 @@ def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]
     )
     try:
         source = {"file": str(path.absolute()), "bytes": size_of(path)}
-        source["sha256"] = sha256_of(path)
+        source["sha256"] = digest.result()
         run = RunDirectory.create(store, info)
         try:
             if plain is not None:

@@ -132,9 +132,10 @@ class ZxidClock:
     def of(cls, history: History) -> ZxidClock:
         traced: list[tuple[int, int]] = []
         for group in history.row_groups:
-            rows = Segment.starting_at(group.read([*ALWAYS, "zxid"]), group.first_row)
+            rows = Segment.of(group, (*ALWAYS, "zxid"))
+            rows = rows.where(rows.numbers("zxid") > 0)
             time, zxid = rows.numbers("time"), rows.numbers("zxid")
-            own = (time >= 0) & (zxid > 0)
+            own = time >= 0
             traced += zip(zxid[own].tolist(), time[own].tolist(), strict=True)
         return cls(traced)
 
@@ -152,7 +153,7 @@ def session_owners(history: History) -> dict[int, str]:
     """Return ZooKeeper session → the broker that said that it is its own."""
     owners: dict[int, str] = {}
     for group in history.row_groups:
-        rows = Segment.starting_at(group.read([*ALWAYS, "session"]), group.first_row)
+        rows = Segment.of(group, (*ALWAYS, "session"))
         for _, event in rows.only([Kind.BROKER_REGISTERED, Kind.CONTROLLER_ELECTED]).events():
             if event.session is not None:
                 owners[event.session] = event.process

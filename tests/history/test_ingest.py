@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.generate import write
-from nemesis.history import raw_lines
+from nemesis.history import buckets, raw_lines
 from nemesis.history.errors import (
     DamagedHistoryError,
     ForeignHistoryError,
@@ -87,6 +87,22 @@ def test_rows_come_partition_major_and_zookeeper_first(tmp_path: Path) -> None:
         ("orders", 0, 20, None, "high-watermark"),
         ("orders", 1, 30, None, "append"),
     ]
+
+
+@pytest.mark.parametrize(("brokers", "files"), [(1, [25, 25, 25, 25]), (2, [200])])
+def test_a_long_piece_alone_becomes_several_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, brokers: int, files: list[int]
+) -> None:
+    run = new_run(tmp_path, brokers)
+    for name in (f"broker-{number + 1}" for number in range(brokers)):
+        record(run, name, *(event(99 - n, name, seq=n, topic="orders") for n in range(100)))
+    ingest(run)
+    rows = open_history(run.history).table().to_pylist()
+    monkeypatch.setattr(buckets, "FILE_ROWS", 30)
+    ingest(run)
+    again = open_history(run.history)
+    assert again.table().to_pylist() == rows
+    assert [entry.rows for entry in again.manifest.files] == files
 
 
 def test_every_column_survives(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from nemesis.history.ingest import ingest
 from nemesis.history.manifest import MANIFEST
-from nemesis.history.older_formats import OLDER_SCHEMA, completed, unchanged_schema, upgraded
+from nemesis.history.older_formats import OLDER_SCHEMA, unchanged_schema, upgraded
 from nemesis.history.raw_lines import byte_ranges, read
 from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory, RunInfo
-from nemesis.history.schema import SCHEMA
+from nemesis.history.schema import SCHEMA, completed
 
 SETTINGS = '{"unclean.leader.election.enable":true,"min.insync.replicas":2}'
 TP = {"topic": "t", "partition": 0}

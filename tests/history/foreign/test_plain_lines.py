@@ -208,6 +208,27 @@ def test_a_transaction_that_is_not_plain_is_left_to_the_other_reader(old: str, n
     assert plain(TXN.replace(old, new), "list-append") is None
 
 
+@pytest.mark.parametrize(("text", "workload"), [(REGISTER, "register"), (TXN, "list-append")])
+def test_a_history_of_more_numbers_than_a_list_counts_is_not_plain(
+    text: str, workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = 4 if workload == "register" else 15
+    monkeypatch.setattr(plain_lines, "MOST_NUMBERS", numbers)
+    assert plain(text, workload) is not None
+    monkeypatch.setattr(plain_lines, "MOST_NUMBERS", numbers - 1)
+    assert plain(text, workload) is None
+
+
+@pytest.mark.parametrize("highest", [9, 10])
+def test_processes_are_numbered_in_order(highest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = REGISTER.replace(":process 1", ":process 10")
+    monkeypatch.setattr(plain_lines, "MOST_PROCESSES", highest)
+    history = plain(text, "register")
+    assert history is not None
+    assert history.process_names.tolist() == [0, 10]
+    assert history.process.tolist() == [0, 0, 1, 1]
+
+
 def test_a_file_is_read_if_it_is_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, compressed = tmp_path / "history.edn", tmp_path / "history.edn.gz"
     file.write_text(REGISTER)
