@@ -243,7 +243,7 @@ class Operations:
         )
 
     def _may_be_deleted_markers(self, end: int) -> bool:
-        """Whether nobody can know which offsets up to this one were markers.
+        """Whether nothing shows which offsets up to this one were markers.
 
         Brokers that trace name all markers. Those of other brokers are known from their files, which have none below
         the start of the log.

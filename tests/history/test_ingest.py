@@ -106,7 +106,7 @@ def test_a_long_piece_alone_becomes_several_files(
 
 
 def test_every_column_survives(tmp_path: Path) -> None:
-    samples = {"time": 1, "seq": 4}
+    samples: dict[str, Any] = {"time": 1, "seq": 4}
     for field in SCHEMA:
         if field.name not in samples:
             text = "string" in str(field.type)
