@@ -115,7 +115,7 @@ def test_every_column_survives(tmp_path: Path) -> None:
             samples[field.name] = [sample * 2, sample] if many else sample
             if field.type == pa.bool_():
                 samples[field.name] = True
-    full = Event(**samples)  # type: ignore[arg-type]
+    full = Event(**samples)
     run = new_run(tmp_path)
     record(run, "broker-1", full)
     ingest(run)
