@@ -66,9 +66,13 @@ def test_kafka_3_9_lets_a_late_end_decide_the_next_transaction(tmp_path: Path) -
     assert broken <= BROKEN_BY_IT
 
 
-def test_kafka_4_1_refuses_what_is_late(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 9))]
+)
+def test_kafka_4_1_refuses_what_is_late(tmp_path: Path, seed: int) -> None:
+    """Half of the runs of Kafka 3.9 show the bug, so eight runs without it are no chance; one is for each change."""
     require_jars("4.1.1")
-    verdicts = run(tmp_path, "4.1.1", 1)
+    verdicts = run(tmp_path, "4.1.1", seed)
     assert learned_versions(tmp_path) == {2}
     assert {verdicts[name] for name in (*BROKEN_BY_IT, "fenced-producer", "fault-effect")} == {
         "valid"
