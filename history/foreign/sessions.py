@@ -11,8 +11,8 @@ that sequence, and the history is judged without real time.
 * PolySI, text: a line ``w(key,value,session,transaction)`` or ``r(…)`` for each operation
 * Cobra: a directory with a binary ``.log`` for each session
 
-A transaction that is not committed failed, as in dbcop. In the binary form and in PolySI's, 0 is the initial value:
-such a read is nil, unless a transaction writes 0 to that key. Cobra's reads name the write that they saw, and that
+A transaction that is not committed failed, as in dbcop. In dbcop's and PolySI's forms 0 is the initial value: such a
+read is nil, unless a transaction writes 0 to that key. Cobra's reads name the write that they saw, and that
 name is the value; a read of an initial value is nil.
 """
 
@@ -135,13 +135,15 @@ def _read_file(file: BinaryIO | gzip.GzipFile) -> SessionHistory | None:
 def _read(content: bytes) -> SessionHistory | None:
     if _JSON.match(content):
         sessions = _dbcop_json(content)
-        return None if sessions is None else SessionHistory(_numbered(sessions), has_lines=False)
+        if sessions is None:
+            return None
+        return SessionHistory(_numbered(_without_zeros(sessions)), has_lines=False)
     if (sessions := _bincode(content)) is not None:
         return SessionHistory(_numbered(_without_zeros(sessions)), has_lines=False)
     if _POLYSI_BEGINS.match(content):
         return SessionHistory(_without_zeros(_polysi(content.decode(errors="replace"))), True)
     if _HIST.match(content):
-        return SessionHistory(_hist(content.decode(errors="replace")), has_lines=True)
+        return SessionHistory(_without_zeros(_hist(content.decode(errors="replace"))), True)
     return None
 
 

@@ -208,6 +208,24 @@ def test_zero_is_a_value_where_it_was_written(tmp_path: Path) -> None:
     assert said(file)[-1] == ("ok", 1, [("r", 1, 0), ("r", 2, None)])
 
 
+@pytest.mark.parametrize(
+    ("form", "absent"), [(dbcop_json, b"null"), (older_json, b"null"), (hist, b"?")]
+)
+def test_version_zero_is_the_initial_value(
+    form: Callable[[Sessions], bytes], absent: bytes, tmp_path: Path
+) -> None:
+    for sessions in (RIGHT, STALE):
+        content = form(sessions)
+        expected = said(read_file(written(tmp_path, content)))
+        assert absent in content
+        assert said(read_file(written(tmp_path, content.replace(absent, b"0")))) == expected
+
+
+def test_the_version_zero_of_dbcop_was_written_by_no_transaction(tmp_path: Path) -> None:
+    file = read_file(written(tmp_path, b"[x==0 x:=1]\n---\n[x==0 x:=2]\n"))
+    assert judged_file(file, "rw-register", "causal").verdict is Verdict.VALID
+
+
 def test_cobras_directory(tmp_path: Path) -> None:
     directory = cobra(tmp_path / "logs", RIGHT)
     assert is_directory_of_logs(directory)
