@@ -129,7 +129,7 @@ class ForeignFile:
     """A file that is a history of this workload, as far as it could be read."""
 
     operations: list[Operation]
-    """In order, all with their times."""
+    """In order for each process, all with their times."""
     problems: Problems
     is_complete: bool
     """Whether the indexes of the operations prove that no line is missing."""
@@ -180,7 +180,7 @@ def read_file(path: Path) -> ForeignFile:
         problems.remarks.append(NO_REAL_TIME)
     ordered = in_order(operations, problems)
     placed = list(without_repeats(ordered, problems, has_real_time=has_real_time))
-    is_timed = give_times(placed)
+    is_timed = give_times(placed, problems)
     _note_missing(placed, problems)
     indexes = [operation.index for operation in placed]
     is_complete = indexes == list(range(len(placed)))
@@ -202,7 +202,7 @@ def _read_sessions(path: Path) -> ForeignFile | None:
     operations = sorted(history.operations(), key=lambda operation: operation.line)
     if not operations:
         raise ForeignHistoryError(f"{path} has no operations: it is empty")
-    give_times(operations)
+    give_times(operations, problems)
     return ForeignFile(operations, problems, is_complete=True, has_real_time=False, is_timed=False)
 
 

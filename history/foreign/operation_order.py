@@ -3,13 +3,14 @@
 A history is a sequence: its order is that of ``index`` where all operations have one, else that of ``time``, where one
 that has none stays behind the line before it, else that of the lines. Where two of these disagree, that is damage,
 unless they agree about which operations ended before which others began: no check asks for more.
-Every operation gets a time of its own, later than that of the operation before: sorting by time restores the
-order. So times that are equal, missing or falling move by the nanoseconds that this takes.
+Every operation gets a time of its own: sorting by time restores the order. So times that are equal, missing or falling
+move by the nanoseconds that this takes. Where the order is that of time, equal times do not show that an operation
+ended before one of another process began, so the two overlap, as in Porcupine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -74,18 +75,67 @@ def _times(operations: Sequence[Operation]) -> list[int]:
     return times
 
 
-def give_times(operations: Sequence[Operation]) -> bool:
-    """Set the times of operations that are in order, so that each is later than the one before.
+def give_times(operations: Sequence[Operation], problems: Problems) -> bool:
+    """Set the times of operations that are in order, each different; notes equal times that leave an order open.
 
     Return whether any had a time. Without one, the time of an operation states its line: see ``line_at``.
     """
     is_timed = any(operation.time is not None for operation in operations)
+    is_by_time = is_timed and any(operation.index is None for operation in operations)
     now = -1
-    for operation in operations:
-        stated = operation.time if is_timed else operation.line * LINE_NS
-        now = now + 1 if stated is None else max(now + 1, stated)
-        operation.time = now
+    for group in _groups_of_a_time(operations) if is_by_time else [operations]:
+        for operation in _placed(group, problems) if is_by_time else group:
+            stated = operation.time if is_timed else operation.line * LINE_NS
+            now = now + 1 if stated is None else max(now + 1, stated)
+            operation.time = now
     return is_timed
+
+
+def _groups_of_a_time(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
+    """Yield operations in a row that have the same time; one without a time is of the group before it."""
+    group: list[Operation] = []
+    time = None
+    for operation in operations:
+        if group and operation.time not in (None, time):
+            yield group
+            group = []
+        time = time if operation.time is None else operation.time
+        group.append(operation)
+    yield group
+
+
+def _placed(group: list[Operation], problems: Problems) -> list[Operation]:
+    """Return operations of one time so that none ends before one of another process begins.
+
+    If one process turns, which means that it ends an operation and begins the next, the others begin before that and
+    end after it. If several processes turn, they begin before they end, and the order of each is lost.
+    """
+    is_open = False
+    ended: set[int | str] = set()
+    turning: set[int | str] = set()
+    for operation in (each for each in group if each.is_of_client):
+        if not operation.is_invoke:
+            ended.add(operation.process)
+            continue
+        if ended - {operation.process}:
+            is_open = True
+            problems.note(Damage.SAME_TIME, operation.line)
+        if operation.process in ended:
+            turning.add(operation.process)
+    if not is_open:
+        return group
+    if len(turning) > 1:
+        for operation in group:
+            if operation.is_invoke and operation.process in turning:
+                problems.note(Damage.TURN_TOGETHER, operation.line)
+        turning.clear()
+
+    def rank(operation: Operation) -> int:
+        if operation.process in turning:
+            return 1
+        return 2 if operation.is_of_client and not operation.is_invoke else 0
+
+    return sorted(group, key=rank)
 
 
 def line_at(time: int) -> int:

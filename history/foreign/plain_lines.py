@@ -285,7 +285,7 @@ def _times(rows: Numbers, line: Numbers, problems: Problems) -> Numbers | None:
     if is_timed.any() != is_timed.all():
         return None
     falls = np.flatnonzero(np.diff(time) < 0) + 1
-    if len(falls) and not has_index.any():
+    if not has_index.any() and (len(falls) or _is_order_open(rows, time)):
         return None
     for number in line[falls].tolist():
         problems.note(Damage.TIME_FALLS, number)
@@ -295,3 +295,14 @@ def _times(rows: Numbers, line: Numbers, problems: Problems) -> Numbers | None:
     np.maximum.accumulate(times, out=times)
     times += steps
     return times
+
+
+def _is_order_open(rows: Numbers, time: Numbers) -> bool:
+    """Whether a line may begin an operation at the time at which the line before it ends another one."""
+    from nemesis.history.foreign import plain_kernels as kernels
+
+    type_ = rows[:, kernels.TYPE]
+    is_open = (
+        (type_[:-1] != kernels.INVOKE) & (type_[1:] <= kernels.INVOKE) & (time[:-1] == time[1:])
+    )
+    return bool((is_open & (time[1:] >= 0)).any())

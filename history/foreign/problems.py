@@ -50,6 +50,15 @@ class Damage(Enum):
         False,
         True,
     )
+    SAME_TIME = (
+        "begins at the time at which another process ends an operation: the two count as concurrent",
+        False,
+        True,
+    )
+    TURN_TOGETHER = (
+        "begins at the time at which its process and another one end operations: an index would state their order",
+        False,
+    )
     NO_TIME = ("has no time: it was placed by its line", False)
 
     def __init__(self, sentence: str, may_cost_operations: bool, is_note: bool = False) -> None:

@@ -176,6 +176,45 @@ def test_a_line_without_time_among_others() -> None:
     assert problems(text) == ["line 2 has no time: it was placed by its line"]
 
 
+def at_ten(process: int, type_: str, value: int) -> str:
+    return f"{{:type :{type_}, :f :write, :value {value}, :process {process}, :time 10}}\n"
+
+
+def test_at_equal_times_what_begins_is_before_what_another_process_ends() -> None:
+    text = LINES[0].replace("10", "5") + at_ten(0, "ok", 3) + at_ten(1, "invoke", 4)
+    assert [row[:3] for row in said(text)] == [
+        (5, "0", "invoke"),
+        (10, "1", "invoke"),
+        (11, "0", "ok"),
+    ]
+    assert problems(text) == []
+    assert notes(text) == [
+        "line 3 begins at the time at which another process ends an operation: the two count as concurrent"
+    ]
+    turned = text + at_ten(0, "invoke", 5)
+    assert [row[1:3] for row in said(turned)][1:] == [("1", "invoke"), ("0", "ok"), ("0", "invoke")]
+    assert problems(turned) == []
+    with_index = "".join(
+        line.replace("}", f", :index {index}}}") for index, line in enumerate(text.splitlines())
+    )
+    assert [row[1:3] for row in said(with_index)][1:] == [("0", "ok"), ("1", "invoke")]
+    assert notes(with_index) == []
+
+
+def test_two_processes_that_turn_at_one_time_leave_the_order_open() -> None:
+    text = LINES[0].replace("10", "5") + written("invoke", "4", 6).replace("process 0", "process 1")
+    text += (
+        at_ten(0, "ok", 3) + at_ten(0, "invoke", 5) + at_ten(1, "ok", 4) + at_ten(1, "invoke", 6)
+    )
+    assert [row[1:3] for row in said(text)][2:] == [
+        ("0", "invoke"),
+        ("1", "invoke"),
+        ("0", "ok"),
+        ("1", "ok"),
+    ]
+    assert problems(text) == [f"each of the 2 lines 4, 6 {Damage.TURN_TOGETHER.sentence}"]
+
+
 def test_a_missing_completion() -> None:
     again = LINES[0].replace("3,", "4,").replace("10", "15")
     assert said(LINES[0] + again + "".join(LINES[1:])) == [
@@ -336,7 +375,7 @@ def test_no_damage_is_an_error(damage: list[tuple[int, int, str]], workload: str
     read_events = list(events_of(file, workload, Names()))
     assert read_events
     times = [operation.time for operation in file.operations]
-    assert times == sorted(set(times), key=lambda time: time or 0)
+    assert len(set(times)) == len(times)
 
 
 def test_one_object_and_several_do_not_go_together() -> None:

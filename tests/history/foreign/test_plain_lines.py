@@ -104,7 +104,8 @@ def drawn(rng: Random, workload: str) -> str:
             entries = ["{:type :invoke", f":process {client}", f":f :{f}", f":value {asked}"]
             entries += [':node "n1"'] * (rng.random() < 0.2)
         if has_time:
-            time += rng.choice([0, 3, 10]) if not has_index or rng.random() < 0.9 else -5
+            steps = [0, 3, 10] if has_index or rng.random() < 0.05 else [3, 10]
+            time += rng.choice(steps) if not has_index or rng.random() < 0.9 else -5
             entries.append(f":time {max(time, 0)}")
         if has_index:
             entries.append(f":index {first + len(texts)}")
@@ -186,6 +187,14 @@ def test_a_register_that_is_not_plain_is_left_to_the_other_reader(old: str, new:
     assert plain(REGISTER, "register") is not None
     assert old in REGISTER
     assert plain(REGISTER.replace(old, new), "register") is None
+
+
+def test_equal_times_without_indexes_are_plain_if_what_begins_is_first() -> None:
+    text = "\n".join(f"{line.split(', :index')[0]}}}" for line in REGISTER.splitlines()) + "\n"
+    assert plain(text, "register") is not None
+    assert plain(text.replace(":time 20", ":time 10"), "register") is not None
+    assert plain(text.replace(":time 30", ":time 20"), "register") is None
+    assert plain(REGISTER.replace(":time 30", ":time 20"), "register") is not None
 
 
 @pytest.mark.parametrize(

@@ -254,3 +254,18 @@ def test_a_consumer_that_is_assigned_a_log_read_it_to_its_end() -> None:
     assert verdict_of(history(*subscribed), "kafka") is Verdict.VALID
     in_doubt = [*ASSIGNED[:-1], "info 0 poll [[:poll]]"]
     assert verdict_of(history(*in_doubt), "kafka") is Verdict.VALID
+
+
+def test_a_clock_of_milliseconds_convicts_no_correct_system() -> None:
+    ends = (
+        (0, "invoke", "write", "1", 0),
+        (0, "ok", "write", "1", 10),
+        (1, "invoke", "read", "nil", 10),
+    )
+    lines = [
+        f"{{:process {process} :type :{kind} :f :{f} :value {value} :time {time}}}"
+        for process, kind, f, value, time in (*ends, (1, "ok", "read", "nil", 20))
+    ]
+    assert verdict_of("\n".join(lines), "register") is Verdict.VALID
+    late = [line.replace(":time 10", ":time 11") if "read" in line else line for line in lines]
+    assert verdict_of("\n".join(late), "register") is Verdict.INVALID
