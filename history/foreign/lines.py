@@ -215,7 +215,7 @@ def _printable(value: Any) -> Any:
     return value
 
 
-_JSON: Final = json.JSONDecoder()
+_JSON: Final = json.JSONDecoder(parse_float=edn.number_of)
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 """Half of a character that takes two."""
 

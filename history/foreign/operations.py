@@ -8,6 +8,7 @@ index; else the place of the operation is not known, and the line cannot be used
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
@@ -113,7 +114,8 @@ def form_of(operation: Operation) -> dict[Any, Any]:
 
 def _number(value: Any) -> int | None:
     """A time or an index, None for what is none."""
-    if isinstance(value, float) and value.is_integer():
+    is_fraction = isinstance(value, float | Decimal)
+    if is_fraction and 0 <= value < MAX_TIME and value == int(value):
         value = int(value)
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 <= value < MAX_TIME else None

@@ -15,10 +15,13 @@ from nemesis.history.foreign.edn import (
     Keyword,
     Symbol,
     Tagged,
+    canonical,
     dumps,
     loads,
     parse,
+    same,
 )
+from nemesis.history.foreign.operations import NotAnOperation, operation_of
 
 WORDS = st.from_regex(r"[a-z][a-z0-9.*!?_-]{0,8}", fullmatch=True).filter(
     lambda word: word not in {"nil", "true", "false"}
@@ -107,3 +110,22 @@ def test_what_is_nested_too_deep_is_refused() -> None:
 
 def test_a_number_of_any_length_is_no_error() -> None:
     assert isinstance(loads("9" * 100_000), Symbol)
+
+
+def test_a_decimal_is_as_exact_as_it_was_written() -> None:
+    exact = "1474573498123456789.000000000"
+    first, second = loads(f"{exact}1M"), loads(f"{exact}2M")
+    assert not same(first, second)
+    assert same(loads(dumps(first)), first)
+    assert canonical(loads(f"{exact}10M")) == canonical(first)
+    assert loads("1.50M") == 1.5
+    assert isinstance(loads("1.50M"), float)
+    assert canonical(loads("-1e400")) == canonical(loads("-10E+399M"))
+    assert loads("1e99999999999999999999") == float("inf")
+
+
+def test_a_time_is_as_exact_as_it_was_written() -> None:
+    form = {"type": "ok", "process": 0, "f": "read", "time": loads("1700000000123456789.0M")}
+    assert operation_of(form, 1).time == 1700000000123456789
+    with pytest.raises(NotAnOperation):
+        operation_of({**form, "time": loads("1700000000123456789.1M")}, 1)

@@ -269,3 +269,17 @@ def test_a_clock_of_milliseconds_convicts_no_correct_system() -> None:
     assert verdict_of("\n".join(lines), "register") is Verdict.VALID
     late = [line.replace(":time 10", ":time 11") if "read" in line else line for line in lines]
     assert verdict_of("\n".join(late), "register") is Verdict.INVALID
+
+
+@pytest.mark.parametrize(("read_back", "expected"), [("2", Verdict.VALID), ("1", Verdict.INVALID)])
+def test_numbers_that_a_float_would_round_stay_different(read_back: str, expected: Verdict) -> None:
+    exact = "1474573498123456789.000000000{}M"
+    written = [f"{kind} 0 write {exact.format(n)}" for n in (1, 2) for kind in ("invoke", "ok")]
+    text = history(*written, "invoke 1 read nil", f"ok 1 read {exact.format(read_back)}")
+    assert verdict_of(text, "register") is expected
+    ids = [
+        f'{{"type": "{kind}", "process": 0, "f": "generate", "value": {value}}}'
+        for value in ("1700000000000000000.1", "1700000000000000000.2")
+        for kind in ("invoke", "ok")
+    ]
+    assert verdict_of("\n".join(ids), "unique-ids") is Verdict.VALID
