@@ -3,12 +3,14 @@
 A counter has ``add`` of a number and ``read``; it only grows. ``generate`` returns an id, of any kind: a vector of two
 is an id here, never key and value. A bank's ``read`` returns a map of accounts to balances, and ``transfer`` moves an
 amount ``{:from a, :to b, :amount n}``. The events have the map flat, each account and its balance, which may be
-negative.
+negative. A balance that is nil is kept as such; one that is neither nil nor a whole number cannot be judged.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 from nemesis.history.foreign.edn import Keyword
@@ -81,12 +83,11 @@ class Bank(Objects):
 
 
 def _transfer(value: Any, names: Names) -> list[int]:
-    entries: list[Any] = [None]
-    if isinstance(value, dict):
-        entries = [value.get(name) for name in TRANSFER]
-    if None in entries or type(entries[-1]) is not int or abs(entries[-1]) >= MAX_AMOUNT:
+    entries = value if isinstance(value, dict) else {}
+    source, target, amount = map(entries.get, TRANSFER)
+    amount = _whole(amount)
+    if source is None or target is None or amount is None or abs(amount) >= MAX_AMOUNT:
         raise WrongValue("transfer without :from, :to and a whole :amount")
-    source, target, amount = entries
     return [names.number(source), names.number(target), amount]
 
 
@@ -95,6 +96,15 @@ def _balances(value: Any, names: Names) -> list[int]:
         raise WrongValue("read did not return a map of accounts to balances")
     flat: list[int] = []
     for account, balance in value.items():
-        is_amount = type(balance) is int and abs(balance) < MAX_AMOUNT
-        flat += (names.number(account), balance if is_amount else names.number(balance))
+        amount = _whole(balance)
+        if balance is not None and (amount is None or abs(amount) >= FIRST_NAME):
+            raise WrongValue("read returned a balance that is not a whole number below 2^62")
+        flat += (names.number(account), names.number(None) if amount is None else amount)
     return flat
+
+
+def _whole(value: Any) -> int | None:
+    """Return a whole number, however it is written; None for another value."""
+    if isinstance(value, float | Decimal) and math.isfinite(value) and abs(value) < FIRST_NAME:
+        return int(value) if value == int(value) else None
+    return value if type(value) is int else None

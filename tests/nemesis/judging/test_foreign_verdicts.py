@@ -283,3 +283,22 @@ def test_numbers_that_a_float_would_round_stay_different(read_back: str, expecte
         for kind in ("invoke", "ok")
     ]
     assert verdict_of("\n".join(ids), "unique-ids") is Verdict.VALID
+
+
+@pytest.mark.parametrize(
+    ("balances", "expected"),
+    [
+        (("5.0", "5"), Verdict.VALID),
+        (("4000000000000000000", "5"), Verdict.VALID),
+        (("-4000000000000", "5"), Verdict.INVALID),
+        (("nil", "10"), Verdict.INVALID),
+        (("2.5", "7.5"), Verdict.UNKNOWN),
+        (('"5.00"', "5"), Verdict.UNKNOWN),
+        (("9000000000000000000", "5"), Verdict.UNKNOWN),
+    ],
+)
+def test_a_balance_that_cannot_be_added_convicts_no_bank(
+    balances: tuple[str, str], expected: Verdict
+) -> None:
+    text = history("invoke 0 read nil", f"ok 0 read {{:a {balances[0]} :b {balances[1]}}}")
+    assert verdict_of(text, "bank") is expected
