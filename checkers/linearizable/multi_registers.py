@@ -16,7 +16,7 @@ Limits: all transactions fit into memory. One finding for each group of connecte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -94,8 +94,7 @@ class LinearizableMultiRegister(ObjectCheck):
 
     def _unstated(self, operations: Operations, txns: list[Txn], suggestion: Suggestion) -> Finding:
         """The finding that the initial value was concluded and not stated."""
-        owners = [owner for owner, txn in enumerate(txns) for micro in txn if micro.f == READ]
-        position = owners[suggestion.position]
+        position, _ = list(_reads_of_others(txns))[suggestion.position]
         shown = phrases.rows(operations, position)
         return finding(
             self.name, "the registers", suggestion.sentence, *shown, verdict=Verdict.UNKNOWN
@@ -180,20 +179,27 @@ def _suggested(operations: Operations, txns: list[Txn]) -> Suggestion | None:
     """The initial value that reads show."""
     keys = {key: number for number, key in enumerate(sorted({m.key for t in txns for m in t}))}
 
-    def entries(f: int) -> tuple[np.ndarray[Any, Any], ...]:
-        rows = [
-            (keys[micro.key], micro.value, owner)
-            for owner, txn in enumerate(txns)
-            for micro in txn
-            if micro.f == f
-        ]
+    def columns(micros: Iterable[tuple[int, Micro]]) -> tuple[np.ndarray[Any, Any], ...]:
+        rows = [(keys[micro.key], micro.value, owner) for owner, micro in micros]
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
         return table[:, 0], table[:, 1], table[:, 2]
 
-    key, value, owner = entries(READ)
+    key, value, owner = columns(_reads_of_others(txns))
     observed = Observed(key, value, operations.finish[owner], owner)
-    key, value, owner = entries(WRITE)
+    writes = ((owner, m) for owner, txn in enumerate(txns) for m in txn if m.f == WRITE)
+    key, value, owner = columns(writes)
     return suggested(observed, Changes(key, value, operations.start[owner], owner))
+
+
+def _reads_of_others(txns: list[Txn]) -> Iterator[tuple[int, Micro]]:
+    """Yield each transaction with its reads of keys that it had not written before."""
+    for owner, txn in enumerate(txns):
+        written: set[int] = set()
+        for micro in txn:
+            if micro.f == WRITE:
+                written.add(micro.key)
+            elif micro.key not in written:
+                yield owner, micro
 
 
 def _groups(txns: list[Txn]) -> Iterator[_Group]:

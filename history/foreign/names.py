@@ -50,6 +50,10 @@ class Names:
             self._names.append(name)
         return number
 
+    def has(self, value: Any) -> bool:
+        """Whether a value has a number that is not the value itself."""
+        return edn.canonical(value) in self._numbers
+
     def value(self, number: int) -> Any:
         """Return what a number stands for."""
         name = self._name(number)

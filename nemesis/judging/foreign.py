@@ -6,6 +6,8 @@ history that may lack operations no conviction follows that one of those could e
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +20,7 @@ from nemesis.checkers.foreign import is_self_evident
 from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict, combine
 from nemesis.checkers.initial_values import NIL
 from nemesis.history.errors import DamagedHistoryError, ForeignHistoryError
-from nemesis.history.foreign.edn import loads
+from nemesis.history.foreign.edn import Symbol, loads
 from nemesis.history.foreign.importing import (
     WORKLOADS,
     ForeignFile,
@@ -40,6 +42,8 @@ from nemesis.support.paths import short
 from nemesis.support.runtime_names import SIMULATION
 
 PROCESS: Final = "clients"
+_OPTION: Final = re.compile(r"--initial (\d+)\.")
+"""An option of a command whose value is a number of ``Names``."""
 EXPLICABLE: Final = "Operations may be missing from this history, and one of them may explain it."
 
 
@@ -160,8 +164,13 @@ def number_of_initial(run: RunDirectory, text: str | None) -> int | None:
 
 
 def initial_number(text: str, names: Names) -> int:
-    """Return the number of an initial value, which is EDN; it may be a new name."""
+    """Return the number of an initial value, which is EDN or JSON's null; it may be a new name.
+
+    A bare word is a text, as a shell leaves of a text in quotes, unless the history has the word itself.
+    """
     value = loads(text)
+    if isinstance(value, Symbol) and not names.has(value):
+        value = None if value == "null" else str(value)
     return NIL if value is None else names.number(value)
 
 
@@ -210,13 +219,18 @@ def _spoken(finding: Finding, names: Names) -> Finding:
     return msgspec.structs.replace(
         finding,
         key=names.spoken(finding.key),
-        sentence=names.spoken(finding.sentence),
+        sentence=names.spoken(_in_shell_quotes(finding.sentence, names)),
         steps=tuple(map(names.spoken, finding.steps)),
         events=tuple(
             {column: _named(value, names) for column, value in event.items()}
             for event in finding.events
         ),
     )
+
+
+def _in_shell_quotes(sentence: str, names: Names) -> str:
+    """Put a name into the option that a sentence states, so that a shell leaves it as it is."""
+    return _OPTION.sub(lambda match: f"--initial {shlex.quote(names.spoken(match[1]))}.", sentence)
 
 
 def _named(value: Any, names: Names) -> Any:

@@ -56,6 +56,22 @@ def test_the_value_to_state_is_written_as_in_the_history(workload: str) -> None:
     assert judged(text, workload, initial='"none"').verdict is Verdict.INVALID
 
 
+def test_a_text_is_stated_as_a_shell_leaves_it() -> None:
+    text = history("register", ("r", "empty"), ("w", "b"), ("r", "b"), values='"{}"')
+    said = PASS.format('"empty"').replace('--initial "empty"', "--initial '\"empty\"'")
+    assert said in sentences(judged(text, "register"))
+    for initial in ('"empty"', "empty"):
+        assert judged(text, "register", initial=initial).verdict is Verdict.VALID
+    word = text.replace('"', "")
+    assert judged(word, "register", initial="empty").verdict is Verdict.VALID
+    assert judged(word, "register", initial='"empty"').verdict is Verdict.INVALID
+
+
+def test_null_is_nil() -> None:
+    text = history("register", ("r", None), ("w", 1), ("r", 1))
+    assert judged(text, "register", initial="null").verdict is Verdict.VALID
+
+
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_nil_is_read_of_what_has_another_initial_value(workload: str) -> None:
     text = history(workload, ("r", None), ("w", 1), ("r", 1))

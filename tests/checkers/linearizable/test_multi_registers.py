@@ -73,6 +73,20 @@ def test_an_initial_value_that_is_not_stated() -> None:
     assert judged(history, "multi-register", initial="nil").verdict is Verdict.INVALID
 
 
+def test_a_read_of_its_own_write_does_not_show_the_initial_value() -> None:
+    history = "".join(
+        line("invoke", asked) + line("ok", answered)
+        for asked, answered in (
+            ("[[:read :y nil]]", "[[:read :y 0]]"),
+            ("[[:write :x 5] [:read :x nil]]", "[[:write :x 5] [:read :x 5]]"),
+            ("[[:write :y 6]]", "[[:write :y 6]]"),
+        )
+    )
+    outcome = judged(history, "multi-register")
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "pass --initial 0" in outcome.results[0].findings[0].sentence
+
+
 def test_registers_that_no_transaction_connects_are_judged_apart() -> None:
     calls = [
         Call("txn", 1, 99, micro_operations=flat([(WRITE, key, key + value)]))
