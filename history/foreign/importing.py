@@ -232,16 +232,24 @@ def without_real_time(file: ForeignFile, workload: str) -> list[str]:
 
 
 def _note_missing(placed: list[Operation], problems: Problems) -> None:
-    """Note gaps in the indexes, which begin with 0 or 1, unless lines that could not be read account for them."""
+    """Note gaps in the indexes, which begin with 0 or 1, unless lines that could not be read account for them.
+
+    Who filters a history leaves gaps in between. So a gap in front alone is a beginning that was cut off.
+    """
     indexes = [operation.index for operation in placed if operation.index is not None]
     if len(indexes) < len(placed):
         return
     start = min(indexes[0], 1) - 1
     if indexes[-1] - start - len(set(indexes)) <= problems.count(Damage.UNREADABLE):
         return
-    for before, after, operation in zip([start, *indexes], indexes, placed, strict=False):
-        if after > before + 1:
-            problems.note(Damage.MISSING, operation.line)
+    behind_gaps = [
+        operation
+        for before, after, operation in zip([start, *indexes], indexes, placed, strict=False)
+        if after > before + 1
+    ]
+    is_cut = behind_gaps == placed[:1]
+    for operation in behind_gaps:
+        problems.note(Damage.CUT if is_cut else Damage.MISSING, operation.line)
 
 
 def _require_text(path: Path) -> None:

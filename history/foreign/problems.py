@@ -36,6 +36,10 @@ class Damage(Enum):
         False,
         True,
     )
+    CUT = (
+        "follows indexes that are missing, and no other is: the beginning of the history was cut off",
+        True,
+    )
     REPEATED = ("says again what the line before of its process said; it is left out", False)
     SAME_INDEX = ("has the index of an earlier line", False)
     NOT_BY_INDEX = ("is not where its index belongs: the lines were sorted by index", False)
@@ -80,7 +84,7 @@ _PROVES_LOSS: Final = frozenset(
 )
 """With this damage beside them, missing indexes are lost lines: who filters a history keeps whole operations."""
 LOSS: Final = "follows indexes that are missing: lines of the history were lost"
-_LOST_LINES: Final = frozenset({Damage.UNREADABLE, Damage.TORN, Damage.MISSING})
+_LOST_LINES: Final = frozenset({Damage.UNREADABLE, Damage.TORN, Damage.MISSING, Damage.CUT})
 
 
 @dataclass(slots=True)

@@ -178,13 +178,21 @@ def test_indexes_that_are_missing_are_filtered_operations_or_lost_lines() -> Non
     assert verdict_of(whole, "register") is Verdict.INVALID
 
 
-def test_a_beginning_that_is_missing_was_filtered_out() -> None:
-    """Histories of `independent` keys begin with any index."""
-    assert problems(READ_5) == []
-    assert verdict_of(READ_5, "register") is Verdict.INVALID
+def test_a_beginning_that_is_missing_was_filtered_out_if_more_is_missing() -> None:
+    """Histories of `independent` keys begin with any index, and lack others, too."""
+    begun = "{:type :invoke :process 0 :f :read :value nil :index 7}\n"
+    assert problems(READ_5 + begun) == []
+    assert verdict_of(READ_5 + begun, "register") is Verdict.INVALID
     from_1 = READ_5.replace(":index 2", ":index 1").replace(":index 3", ":index 2")
     assert problems(from_1) == []
     assert verdict_of(from_1, "register") is Verdict.INVALID
+
+
+def test_a_beginning_alone_that_is_missing_was_cut_off() -> None:
+    assert problems(READ_5) == [
+        "line 1 follows indexes that are missing, and no other is: the beginning of the history was cut off"
+    ]
+    assert verdict_of(READ_5, "register") is Verdict.UNKNOWN
 
 
 def test_a_line_that_cannot_be_read_is_where_the_indexes_are_missing() -> None:
