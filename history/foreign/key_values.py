@@ -12,31 +12,19 @@ An absent key is the empty text, so ``get`` returns nil or ``""``. The events ha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
-
-from msgspec import structs
+from typing import Any
 
 from nemesis.history.foreign.edn import Keyword, Symbol
 from nemesis.history.foreign.names import Names
 from nemesis.history.foreign.objects import Objects
-from nemesis.history.foreign.operations import OK, Operation
-from nemesis.history.foreign.pairs import Pair
-from nemesis.history.foreign.problems import Problems
-from nemesis.history.foreign.vocabulary import Columns, Part, WrongValue
-
-KEY: Final = "key"
-"""The entry of an operation that states its key."""
+from nemesis.history.foreign.operations import OK
+from nemesis.history.foreign.vocabulary import Columns, WrongValue
 
 
 class KeyValues(Objects):
     functions = frozenset({"put", "append", "get"})
     takes = frozenset({"put", "append"})
     returns_all = frozenset({"get"})
-
-    def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
-        completion = None if pair.completion is None else _with_key(pair.completion, pair.invoke)
-        invoke = _with_key(pair.invoke, pair.completion)
-        return super().parts(Pair(invoke, completion, pair.is_alone), names, problems)
 
     def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
         key, text = self._split(f, value)
@@ -57,15 +45,6 @@ class KeyValues(Objects):
     def _split(self, f: str, value: Any) -> tuple[tuple[Any] | None, Any]:  # noqa: ARG002
         is_keyed = isinstance(value, tuple | list) and len(value) == 2
         return ((value[0],), value[1]) if is_keyed else (None, value)
-
-
-def _with_key(operation: Operation, other_end: Operation | None) -> Operation:
-    """Return the operation with its key beside its value, if an entry of it or of its other end states the key."""
-    ends = (operation, other_end)
-    keys = [end.other[KEY] for end in ends if end is not None and end.other and KEY in end.other]
-    if not keys:
-        return operation
-    return structs.replace(operation, value=(keys[0], operation.value))
 
 
 def _characters(f: str, text: Any) -> list[int]:

@@ -1,17 +1,19 @@
 """Registers, mutexes, sets and queues: operations on one object, or on one of several.
 
 With several objects a value is a tuple ``[key value]``, as ``jepsen.independent`` writes it. So a plain value of these
-workloads is no vector of two.
+workloads is no vector of two. The key may also be an entry of its own, ``:key``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from nemesis.history.foreign.edn import EdnSet, is_vector
+from msgspec import structs
+
+from nemesis.history.foreign.edn import EdnSet, is_vector, same
 from nemesis.history.foreign.names import Names
-from nemesis.history.foreign.operations import OK
+from nemesis.history.foreign.operations import OK, Operation
 from nemesis.history.foreign.pairs import Pair
 from nemesis.history.foreign.problems import Damage, Problems
 from nemesis.history.foreign.vocabulary import (
@@ -22,6 +24,9 @@ from nemesis.history.foreign.vocabulary import (
     keyed,
     numbers,
 )
+
+KEY: Final = "key"
+"""The entry of an operation that states its key."""
 
 
 class Objects(Plain):
@@ -42,7 +47,7 @@ class Objects(Plain):
 
     def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
         """As of all; what is of the only object and what is of one of several do not go together."""
-        (part,) = super().parts(pair, names, problems)
+        (part,) = super().parts(self._with_keys(pair), names, problems)
         ends = [(part.invoke, pair.invoke)]
         if pair.completion is not None and part.completion is not None:
             ends += [(part.completion, pair.completion)] * (part.completion["kind"] == OK)
@@ -53,6 +58,23 @@ class Objects(Plain):
             if has_key != self._has_keys:
                 problems.note(Damage.KEYED, operation.line)
         return [part]
+
+    def _with_keys(self, pair: Pair) -> Pair:
+        """The operation with its key beside its values, if an entry of one of its ends states the key."""
+        ends = [end for end in (pair.invoke, pair.completion) if end is not None]
+        keys = [end.other[KEY] for end in ends if end.other and end.other.get(KEY) is not None]
+        if not keys:
+            return pair
+        invoke, *completion = (self._with_key(end, keys[0]) for end in ends)
+        return Pair(invoke, completion[0] if completion else None, pair.is_alone)
+
+    def _with_key(self, operation: Operation, key: Any) -> Operation:
+        value, f = operation.value, self.function_of(operation) or operation.f
+        is_silent = value is None and operation.type == OK and self.may_be_silent(f)
+        stated, _ = self._split(f, value)
+        if is_silent or (stated is not None and same(stated[0], key)):
+            return operation
+        return structs.replace(operation, value=(key, value))
 
     def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
         key, value = self._split(f, value)

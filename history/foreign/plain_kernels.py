@@ -64,7 +64,7 @@ NOT_PLAIN: Final = -1
 MICRO_READ, MICRO_WRITE = 0, 1
 
 _TYPE, _PROCESS, _F, _VALUE = map(_packed, ("type", "process", "f", "value"))
-_TIME, _INDEX, _ERROR = map(_packed, ("time", "index", "error"))
+_TIME, _INDEX, _ERROR, _KEY = map(_packed, ("time", "index", "error", "key"))
 _INVOKE, _OK, _FAIL, _INFO = map(_packed, ("invoke", "ok", "fail", "info"))
 _READ, _WRITE, _CAS, _TXN = map(_packed, ("read", "write", "cas", "txn"))
 _APPEND, _W, _R, _NIL = map(_packed, ("append", "w", "r", "nil"))
@@ -367,6 +367,8 @@ def _entry(
         row[SPAN_START] = offset
         row[SPAN_END] = _balanced_end(text, offset)
         return row[SPAN_END], used
+    if name == _KEY and kind == 0:
+        return NOT_PLAIN, used
     return _scalar_end(text, offset), used
 
 

@@ -17,6 +17,7 @@ from nemesis.history.foreign.edn import Keyword
 from nemesis.history.foreign.names import FIRST_NAME, Names
 from nemesis.history.foreign.objects import Objects
 from nemesis.history.foreign.operations import OK
+from nemesis.history.foreign.pairs import Pair
 from nemesis.history.foreign.vocabulary import Columns, WrongValue
 
 MAX_AMOUNT: Final = 2**40
@@ -51,6 +52,9 @@ class UniqueIds(Objects):
 
     def _split(self, f: str, value: Any) -> tuple[tuple[Any] | None, Any]:  # noqa: ARG002
         return None, value
+
+    def _with_keys(self, pair: Pair) -> Pair:
+        return pair
 
 
 class Bank(Objects):

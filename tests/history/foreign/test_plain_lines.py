@@ -178,6 +178,7 @@ def test_a_text_of_many_chunks_gives_the_same_events(
         (":f :read, :value 3", ":f :read, :value 3 :value 4"),
         (":f :read, :value 3", ":f :read, :value 3 :note #{1}"),
         (":f :read, :value 3", ":f :read, :value 3 :error {:a}"),
+        (":f :read, :value 3", ":f :read, :value 3 :key 1"),
         ("20, :index 1}", "20, :index 1} {:type :ok}"),
         ("20, :index 1}", "20, :index 1"),
         ("{:type :invoke, :process 0, ", '{"type": "invoke", '),

@@ -310,3 +310,43 @@ def test_a_balance_that_cannot_be_added_convicts_no_bank(
 ) -> None:
     text = history("invoke 0 read nil", f"ok 0 read {{:a {balances[0]} :b {balances[1]}}}")
     assert verdict_of(text, "bank") is expected
+
+
+def by_key(*lines: str) -> str:
+    """Lines of JSON of ``type f key value``."""
+    said = []
+    for line in lines:
+        kind, f, key, value = line.split(maxsplit=3)
+        said.append(
+            f'{{"type": "{kind}", "process": 0, "f": "{f}", "key": "{key}", "value": {value}}}'
+        )
+    return "\n".join(said) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("workload", "lines", "expected"),
+    [
+        ("register", ("write x 1", "write y 2", "read x 1"), Verdict.VALID),
+        ("register", ("write x 1", "write y 2", "read x 2"), Verdict.INVALID),
+        ("cas-register", ("write x 1", "write y 2", "cas x [1,2]", "read x 2"), Verdict.VALID),
+        ("set", ("add x 1", "add y 2", "read x [1]", "read y [2]"), Verdict.VALID),
+        ("set", ("add x 1", "add y 2", "read x []", "read y [2]"), Verdict.INVALID),
+        ("counter", ("add x 1", "add y 2", "read x 1"), Verdict.VALID),
+    ],
+)
+def test_a_key_may_be_an_entry_of_its_own(
+    workload: str, lines: tuple[str, ...], expected: Verdict
+) -> None:
+    both = [
+        f"{kind} {'read ' + line.split()[1] + ' null' if is_asked and 'read' in line else line}"
+        for line in lines
+        for kind, is_asked in (("invoke", True), ("ok", False))
+    ]
+    assert problems(by_key(*both), workload) == []
+    assert verdict_of(by_key(*both), workload) is expected
+
+
+def test_a_key_in_an_entry_and_beside_the_value_is_one_key() -> None:
+    text = by_key('invoke write x ["x",1]', "ok write x null", "invoke read x null", "ok read x 1")
+    assert problems(text) == []
+    assert verdict_of(text, "register") is Verdict.VALID
