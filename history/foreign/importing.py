@@ -279,7 +279,7 @@ def events_and_lines(
     """
     vocabulary = WORKLOADS[workload]()
     op = seq = 0
-    for pair in _pairs(file, is_ordered=workload in TRANSACTIONS):
+    for pair in _pairs(file, vocabulary, is_ordered=workload in TRANSACTIONS):
         for part in _parts(vocabulary, pair, names, file.problems):
             ends = ((part.invoke, pair.invoke), (part.completion, pair.completion))
             for columns, operation in ends:
@@ -294,14 +294,19 @@ def events_and_lines(
             seq += 1
 
 
-def _pairs(file: ForeignFile, *, is_ordered: bool) -> Iterator[Pair]:
+def _pairs(file: ForeignFile, vocabulary: Vocabulary, *, is_ordered: bool) -> Iterator[Pair]:
     """Yield the clients' operations; without real time all are under way together, unless ``is_ordered``.
 
     ``is_ordered``: the checks of the workload can leave out real time, and use the order of each process.
     """
     clients = [operation for operation in file.operations if operation.is_of_client]
     if file.has_real_time:
-        yield from pairs(clients, file.problems, is_complete=file.is_complete)
+        yield from pairs(
+            clients,
+            file.problems,
+            is_complete=file.is_complete,
+            may_be_silent=vocabulary.may_be_silent,
+        )
         return
     last = max((operation.time or 0 for operation in file.operations), default=0)
     if file.has_invocations:

@@ -13,8 +13,9 @@ of the process said is the same line once more.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final
 
 from msgspec import structs
@@ -64,12 +65,16 @@ def _is_one_line(operation: Operation) -> bool:
 
 
 def pairs(
-    operations: Iterable[Operation], problems: Problems, *, is_complete: bool = False
+    operations: Iterable[Operation],
+    problems: Problems,
+    *,
+    is_complete: bool = False,
+    may_be_silent: Callable[[str], bool] = lambda _: False,
 ) -> Iterator[Pair]:
     """Yield the clients' operations, each when it completes, those that are left open at last.
 
     ``operations``: of clients only, in order, all with their times. ``is_complete``: no line of an operation is
-    missing.
+    missing. ``may_be_silent``: whether an ``ok`` of a function may leave its value to the invocation.
     """
     has_lost_lines = not is_complete and problems.may_lack_lines()
     processes: defaultdict[int | str, _Process] = defaultdict(_Process)
@@ -81,6 +86,12 @@ def pairs(
             yield from process.invoke(operation)
             continue
         index = process.invocation_of(operation)
+        if operation.type == OK and may_be_silent(operation.f):
+            if index is None and not has_lost_lines:
+                index = process.only_invocation_of(operation, is_complete=is_complete)
+            if index is not None and process.is_status(index, operation):
+                problems.note(Damage.STATUS, operation.line)
+                operation = structs.replace(operation, value=None)
         if index is None:
             problems.note(Damage.NO_INVOCATION, operation.line)
             since = 0 if has_lost_lines else process.free_since
@@ -145,6 +156,40 @@ class _Process:
             return fitting[0] if fitting else None
         is_certain = all(_ask_the_same(invoked[index], invoked[fitting[0]]) for index in fitting)
         return fitting[0] if is_certain else None
+
+    def only_invocation_of(self, completion: Operation, *, is_complete: bool) -> int | None:
+        """Return 0 if the one open invocation is completed although the answer has another value; else None.
+
+        A value of the same kind may be the answer to an invocation whose line is missing, unless no line is.
+        """
+        if len(self.under_way) != 1 or self.under_way[0].invocation.f != completion.f:
+            return None
+        request = self.under_way[0].invocation.value
+        is_other = is_complete or not _are_alike(request, completion.value)
+        return 0 if request is not None and is_other else None
+
+    def is_status(self, index: int, completion: Operation) -> bool:
+        """Whether a completion states something else than what was asked for, such as ``true`` or ``"OK"``."""
+        request, answer = self.under_way[index].invocation.value, completion.value
+        if request is None or answer is None or same(request, answer):
+            return False
+        is_map = isinstance(answer, dict) and not isinstance(request, dict)
+        return is_map or not _fits(request, answer)
+
+
+def _are_alike(request: Any, answer: Any) -> bool:
+    """Whether two values are of one kind; of a key and its value, that of the value counts."""
+    if is_vector(request) and is_vector(answer):
+        is_keyed = len(request) == len(answer) == 2 and same(request[0], answer[0])
+        return not is_keyed or _are_alike(request[1], answer[1])
+    return _kind(request) is _kind(answer)
+
+
+def _kind(value: Any) -> type:
+    if is_vector(value):
+        return list
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return float if is_number else type(value)
 
 
 def _ask_the_same(operation: Operation, other: Operation) -> bool:

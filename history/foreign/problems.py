@@ -23,6 +23,11 @@ class Damage(Enum):
     OTHER_F = ("is of a function that this workload does not judge: it is left out", False, True)
     WRONG_VALUE = ("has a value that its function cannot have", True)
     NO_INVOCATION = ("completes what its process had not invoked", True)
+    STATUS = (
+        "states another value than its invocation: that of the invocation counts",
+        False,
+        True,
+    )
     STILL_OPEN = (
         "invokes although its process had not completed what it invoked before",
         False,

@@ -43,6 +43,10 @@ class Vocabulary(ABC):
         f = operation.f or self.default
         return f if f in self.functions else None
 
+    def may_be_silent(self, f: str) -> bool:  # noqa: ARG002
+        """Whether an ``ok`` of this function that has no value says what its invocation says."""
+        return False
+
     @abstractmethod
     def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
         """Return the events of an operation of these functions; notes values that are wrong."""
@@ -86,10 +90,6 @@ class Plain(Vocabulary):
                 kind = INFO
         columns = asked if isinstance(answered, WrongValue) else answered
         return [Part(event(invoke, f, _known(asked)), event(completion, f, _known(columns), kind))]
-
-    def may_be_silent(self, f: str) -> bool:  # noqa: ARG002
-        """Whether an ``ok`` of this function that has no value says what its invocation says."""
-        return False
 
     def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
         for line, columns in enumerate(events, start=1):

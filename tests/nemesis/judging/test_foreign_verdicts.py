@@ -9,7 +9,8 @@ import pytest
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.foreign.edn import loads
 from nemesis.history.foreign.importing import write_events
-from tests.history.foreign.reading import problems, read
+from nemesis.history.foreign.problems import Damage
+from tests.history.foreign.reading import notes, problems, read
 from tests.nemesis.judging.foreign_judge import judged
 
 
@@ -131,8 +132,9 @@ def test_an_answer_that_python_takes_for_the_same_number_convicts_nobody(
         "invoke 1 read nil",
         f"ok 1 read {asked}",
     )
-    assert problems(text) == ["line 2 completes what its process had not invoked"]
-    assert verdict_of(text, "register") is Verdict.UNKNOWN
+    assert problems(text) == []
+    assert notes(text) == [f"line 2 {Damage.STATUS.sentence}"]
+    assert verdict_of(text, "register") is Verdict.VALID
 
 
 def test_a_list_is_not_read_from_a_set() -> None:
@@ -350,3 +352,43 @@ def test_a_key_in_an_entry_and_beside_the_value_is_one_key() -> None:
     text = by_key('invoke write x ["x",1]', "ok write x null", "invoke read x null", "ok read x 1")
     assert problems(text) == []
     assert verdict_of(text, "register") is Verdict.VALID
+
+
+@pytest.mark.parametrize(
+    ("workload", "function", "asked", "read_back"),
+    [
+        ("cas-register", "cas", "[1 2]", "2"),
+        ("register", "write", "2", "2"),
+        ("counter", "add", "2", "2"),
+        ("set", "add", "2", "[2]"),
+        ("register", "write", "[:x 2]", "[:x 2]"),
+    ],
+)
+@pytest.mark.parametrize("status", ["true", '"OK"', ":ok", "{:version 7}"])
+def test_a_status_is_not_the_value_of_a_write(
+    workload: str, function: str, asked: str, read_back: str, status: str
+) -> None:
+    text = history(
+        *(f"{kind} 0 write 1" for kind in ("invoke", "ok") if function == "cas"),
+        f"invoke 0 {function} {asked}",
+        f"ok 0 {function} {status}",
+        f"invoke 0 read {'[:x nil]' if ':x' in asked else 'nil'}",
+        f"ok 0 read {read_back}",
+    )
+    assert verdict_of(text, workload) is Verdict.VALID
+    assert problems(text, workload) == []
+    assert any("that of the invocation counts" in note for note in notes(text, workload))
+
+
+def test_a_total_is_not_what_was_added_if_no_line_is_missing() -> None:
+    text = history("invoke 0 add 2", "ok 0 add 2", "invoke 0 add 3", "ok 0 add 5")
+    text += "{:type :invoke :process 0 :f :read :index 4}\n{:type :ok :process 0 :f :read :value 5 :index 5}\n"
+    assert verdict_of(text, "counter") is Verdict.VALID
+    assert problems(text, "counter") == []
+    lossy = "\n".join(line.split(", :index")[0] + "}" for line in text.splitlines()[:4])
+    assert problems(lossy, "counter") == ["line 4 completes what its process had not invoked"]
+
+
+def test_a_read_that_names_its_key_in_the_invocation_did_not_return_nil() -> None:
+    text = history("invoke 0 write 1", "ok 0 write 1", "invoke 0 read :x", "ok 0 read 1")
+    assert verdict_of(text, "register") is Verdict.UNKNOWN
