@@ -14,7 +14,7 @@ How it is decided, key by key:
   writes of unknown outcome are left out whose value nobody is seen to have found: without them everything else is as
   well possible, and they are what makes a search long.
 
-The two properties differ in name only: what a history calls its workload is what its user looks for.
+The two properties differ in the operations that they judge: only linearizable-cas-register knows compare-and-sets.
 
 Limits: all operations fit into memory (50 bytes each). More than ``MAX_SEARCHED`` operations on keys that need a search
 are not searched: ``unknown``. One finding for each key that was searched: what comes after it is not judged.
@@ -23,7 +23,7 @@ are not searched: ``unknown``. One finding for each key that was searched: what 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -58,8 +58,7 @@ MAX_SEARCHED: Final = 2_000_000
 
 
 class LinearizableRegister(ObjectCheck):
-    fs = FS
-    lists = (FS[CAS],)
+    fs: ClassVar[tuple[str, ...]] = FS[:CAS]
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -145,6 +144,9 @@ class LinearizableRegister(ObjectCheck):
 
 
 class LinearizableCasRegister(LinearizableRegister):
+    fs = FS
+    lists = (FS[CAS],)
+
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
         return (LINEARIZABLE_CAS_REGISTER,)

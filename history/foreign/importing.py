@@ -32,7 +32,7 @@ from nemesis.history.foreign.logs import Logs
 from nemesis.history.foreign.names import Names
 from nemesis.history.foreign.objects import CasRegister, Inserts, Mutex, Queue, Register, Set
 from nemesis.history.foreign.operation_order import give_times, in_order
-from nemesis.history.foreign.operations import NO_PROCESS, Operation
+from nemesis.history.foreign.operations import FAIL, NO_PROCESS, Operation
 from nemesis.history.foreign.origins import Origins
 from nemesis.history.foreign.pairs import Pair, pairs, supposed, without_repeats
 from nemesis.history.foreign.problems import Damage, Problems
@@ -329,7 +329,8 @@ def _parts(vocabulary: Vocabulary, pair: Pair, names: Names, problems: Problems)
     if any(vocabulary.function_of(operation) for operation in ends):
         return vocabulary.parts(pair, names, problems)
     f = pair.invoke.f
-    if not f or f in CHANGES:
+    has_failed = pair.completion is not None and pair.completion.type == FAIL
+    if not f or (f in CHANGES and not has_failed):
         problems.note(Damage.UNKNOWN_F, pair.invoke.line, f":f {f}" if f else "it names none")
     else:
         problems.note_group(Damage.OTHER_F, pair.invoke.line, f":f {f}")

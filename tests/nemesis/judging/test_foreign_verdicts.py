@@ -392,3 +392,24 @@ def test_a_total_is_not_what_was_added_if_no_line_is_missing() -> None:
 def test_a_read_that_names_its_key_in_the_invocation_did_not_return_nil() -> None:
     text = history("invoke 0 write 1", "ok 0 write 1", "invoke 0 read :x", "ok 0 read 1")
     assert verdict_of(text, "register") is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [("fail", Verdict.VALID), ("ok", Verdict.UNKNOWN), ("info", Verdict.UNKNOWN)],
+)
+@pytest.mark.parametrize("repeated", [(), ("invoke 0 write 1", "ok 0 write 1")])
+def test_a_compare_and_set_that_failed_changes_no_register(
+    end: str, expected: Verdict, repeated: tuple[str, ...]
+) -> None:
+    text = history(
+        "invoke 0 write 1",
+        "ok 0 write 1",
+        *repeated,
+        "invoke 0 cas [3 4]",
+        f"{end} 0 cas [3 4]",
+        "invoke 0 read nil",
+        "ok 0 read 1",
+    )
+    assert verdict_of(text, "register") is expected
+    assert any("does not judge" in note for note in notes(text)) is (end == "fail")
