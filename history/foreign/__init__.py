@@ -3,6 +3,7 @@
 * ``importing``     a file becomes the raw events of a run (start here); ``exporting`` is the way back
 * ``edn``           the notation, read and written
 * ``lines``         a file to operations, whatever is damaged
+* ``wrappers``      maps around a vector of operations
 * ``plain_lines``   histories in the common form, read by compiled code (``plain_kernels``); ``plain_events`` writes
   their events
 * ``sessions``      sessions of transactions without times, as dbcop, PolySI and Cobra have them

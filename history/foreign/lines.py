@@ -10,7 +10,7 @@ What cannot be read costs only itself: reading goes on at the next line that beg
 several lines; it ends at the latest where another operation begins. Where the file ends inside a map it was cut off
 there, which loses nothing but the end.
 
-Limits: a map that is not all in one line has 200 lines at most. UTF-8; other bytes become "�".
+Limits: a map that is not all in one line has 16 million characters at most. UTF-8; other bytes become "�".
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +29,9 @@ from nemesis.history.foreign.binary_store import DamagedChunk, is_binary_store, 
 from nemesis.history.foreign.edn import MAX_DEPTH, TOO_DEEP, EdnError
 from nemesis.history.foreign.operations import NotAnOperation, Operation, operation_of
 from nemesis.history.foreign.text_operations import is_text_history, text_operation
+from nemesis.history.foreign.wrappers import HEAD_CHARACTERS, vector_start
 
-MAX_LINES: Final = 200
+MAX_CHARACTERS: Final = 16 * 1024 * 1024
 """What one map may take, if it is not all in one line."""
 PROBE_CHARACTERS: Final = 4096
 _BEGINS: Final = re.compile(
@@ -41,12 +43,6 @@ _OPENS: Final = re.compile(r"[\s,]*[\[(](?=\s*(?:$|\{|#))")
 _NOTHING: Final = re.compile(r"[\s,\])]*(?:;.*)?\s*")
 """What may stand between operations."""
 _SPACE: Final = re.compile(r"[\s,]*")
-_WRAPPER: Final = re.compile(
-    r"[\s,]*\{(?:.*?[\s,{])??(?::(?:history|operations|ops|events)|\"(?:history|operations|ops|events)\"\s*:)"
-    r"\s*[\[(](?=\s*(?:$|\{|#))",
-    re.DOTALL,
-)
-"""A map around a vector of operations, up to the vector's bracket."""
 _CLOSES: Final = re.compile(r"[\s,]*[\])]")
 _KEYWORDS: Final = re.compile(r"[\[{,:]\s*\":[A-Za-z]")
 """A keyword that is written as a text in JSON."""
@@ -71,8 +67,8 @@ Read = Operation | Unreadable
 
 def read_lines(path: Path) -> Iterator[Read]:
     """Yield what the file says, line by line; raises OSError, ForeignHistoryError."""
-    with path.open("rb") as start:
-        is_store = is_binary_store(start.read(PROBE_CHARACTERS))
+    with path.open("rb") as beginning:
+        is_store = is_binary_store(beginning.read(PROBE_CHARACTERS))
     if is_store:
         for number, form in read_forms(path):
             is_damaged = isinstance(form, DamagedChunk)
@@ -80,14 +76,17 @@ def read_lines(path: Path) -> Iterator[Read]:
         return
     with open_text(path) as file:
         probe = file.read(PROBE_CHARACTERS)
+        begin = "".join(probe.split()).lstrip("[")
+        parse = parse_json if begin.startswith('{"') else edn.parse
+        is_map = begin.startswith("{") and not _BEGINS.match(probe)
+        head = _head(file, probe) if is_map else ""
+        start = vector_start(head, parse, is_json=parse is parse_json)
         file.seek(0)
         lines = _Lines(file)
         if is_text_history(probe):
             yield from _text_lines(lines)
             return
-        begin = "".join(probe.split()).lstrip("[")
-        parse = parse_json if begin.startswith('{"') else edn.parse
-        first = _skip_wrapper(lines, probe)
+        first = None if start is None else _skip_to(start, lines)
         is_wrapped, is_before = first is not None, first is None
         while (text := first if first is not None else lines.take()) is not None:
             first = None
@@ -113,14 +112,20 @@ def open_text(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig", errors="replace", newline="\n")
 
 
-def _skip_wrapper(lines: _Lines, probe: str) -> str | None:
-    """Take the lines up to the vector inside a map; return the rest of the last of them, None without a map."""
-    if _BEGINS.match(probe) or not (wrapper := _WRAPPER.match(probe)):
-        return None
+def _head(file: TextIO, probe: str) -> str:
+    """Return the beginning of a file, in which a map around the operations may have other entries first."""
+    try:
+        return probe + file.read(HEAD_CHARACTERS - len(probe))
+    except (EOFError, OSError, zlib.error):
+        return probe  # Damaged further on, which reading its lines reports.
+
+
+def _skip_to(position: int, lines: _Lines) -> str:
+    """Take the lines up to a position in the file; return the rest of the last of them."""
     text, start = "", 0
-    while start + len(text) <= wrapper.end() and (line := lines.take()) is not None:
+    while start + len(text) <= position and (line := lines.take()) is not None:
         start, text = start + len(text), line
-    return text[wrapper.end() - start :]
+    return text[position - start :]
 
 
 def _text_lines(lines: _Lines) -> Iterator[Read]:
@@ -147,9 +152,9 @@ def _forms(
         try:
             form, position = parse(text, position)
         except EdnError as error:
-            more = lines.peek() if error.is_incomplete else None
-            if more is not None and not _BEGINS.match(more) and lines.number - number < MAX_LINES:
-                text, position = text[position:] + (lines.take() or ""), 0
+            more = _up_to_a_bracket(lines) if error.is_incomplete else ""
+            if more and len(text) - position < MAX_CHARACTERS:
+                text, position = text[position:] + more, 0
                 continue
             is_torn = error.is_incomplete and lines.peek() is None
             yield Unreadable(number, _short(error), is_torn=is_torn)
@@ -157,6 +162,16 @@ def _forms(
         yield _said(form, number)
         number = lines.number
     return is_wrapped and _CLOSES.match(text, position) is not None
+
+
+def _up_to_a_bracket(lines: _Lines) -> str:
+    """Take the lines of a map up to the next that may end it; nothing if an operation begins or the file ends."""
+    taken: list[str] = []
+    while (more := lines.peek()) is not None and not _BEGINS.match(more):
+        taken.append(lines.take() or "")
+        if "}" in more:
+            break
+    return "".join(taken)
 
 
 def parse_json(text: str, start: int) -> tuple[Any, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,8 @@ def test_a_binary_store_without_blocks_is_refused_with_what_to_give_instead(tmp_
         f'{{"history": [{",".join(JSON_LINES)}]}}',
         '{"name": "a", "ops": [\n' + ",\n".join(JSON_LINES) + '\n], "valid": true}\n',
         '{:name "a"\n :history [' + LINES + "]\n :results {:valid? true}}",
+        f'{{"config": {{"ops": [{{}}], "x": "{"y" * 6000}"}}, "history": [{",".join(JSON_LINES)}]}}',
+        f'{{:config {{:ops [{{}}] :x "{"y" * 6000}"}}\n :history [' + LINES + "]}",
         "\n".join(JSON_LINES).replace('"type": "', '"type": ":').replace('"f": "', '"f": ":'),
         "\n".join(JSON_LINES).replace('"type": "', '":type": ":'),
     ],
@@ -77,6 +80,19 @@ def test_forms_of_one_history(text: str) -> None:
         text = text.replace('"process":', '":process":')
     assert rows(text, "register") == ROWS
     assert problems(text) == []
+
+
+def test_an_operation_may_take_many_lines() -> None:
+    read = {"process": 0, "f": "read"}
+    history = [
+        {**read, "type": "invoke", "value": None},
+        {**read, "type": "ok", "value": list(range(300))},
+    ]
+    text = json.dumps(history, indent=2)
+    assert problems(text, "set") == []
+    assert rows(text, "set")[1][-1] == list(range(300))
+    torn = text.replace("]\n", "", 1)
+    assert problems(torn, "set") != []
 
 
 def test_an_error_follows_the_value_of_a_printed_operation() -> None:
