@@ -104,7 +104,7 @@ def _groups_of_a_time(operations: Sequence[Operation]) -> Iterator[list[Operatio
     yield group
 
 
-def _placed(group: list[Operation], problems: Problems) -> list[Operation]:
+def _placed(group: Sequence[Operation], problems: Problems) -> Sequence[Operation]:
     """Return operations of one time so that none ends before one of another process begins.
 
     If one process turns, which means that it ends an operation and begins the next, the others begin before that and

@@ -169,7 +169,7 @@ class _Process:
         return 0 if request is not None and is_other else None
 
     def is_status(self, index: int, completion: Operation) -> bool:
-        """Whether a completion states something else than what was asked for, such as ``true`` or ``"OK"``."""
+        """Whether a completion states another value than the request, such as ``true`` or ``"OK"``."""
         request, answer = self.under_way[index].invocation.value, completion.value
         if request is None or answer is None or same(request, answer):
             return False

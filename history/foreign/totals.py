@@ -8,7 +8,6 @@ negative. A balance that is nil is kept as such; one that is neither nil nor a w
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
@@ -89,7 +88,7 @@ class Bank(Objects):
 def _transfer(value: Any, names: Names) -> list[int]:
     entries = value if isinstance(value, dict) else {}
     source, target, amount = map(entries.get, TRANSFER)
-    amount = _whole(amount)
+    amount = _amount(amount)
     if source is None or target is None or amount is None or abs(amount) >= MAX_AMOUNT:
         raise WrongValue("transfer without :from, :to and a whole :amount")
     return [names.number(source), names.number(target), amount]
@@ -100,15 +99,16 @@ def _balances(value: Any, names: Names) -> list[int]:
         raise WrongValue("read did not return a map of accounts to balances")
     flat: list[int] = []
     for account, balance in value.items():
-        amount = _whole(balance)
+        amount = _amount(balance)
         if balance is not None and (amount is None or abs(amount) >= FIRST_NAME):
             raise WrongValue("read returned a balance that is not a whole number below 2^62")
         flat += (names.number(account), names.number(None) if amount is None else amount)
     return flat
 
 
-def _whole(value: Any) -> int | None:
+def _amount(value: Any) -> int | None:
     """Return a whole number, however it is written; None for another value."""
-    if isinstance(value, float | Decimal) and math.isfinite(value) and abs(value) < FIRST_NAME:
-        return int(value) if value == int(value) else None
+    is_fraction = isinstance(value, float | Decimal)
+    if is_fraction and -FIRST_NAME < value < FIRST_NAME and value == int(value):
+        return int(value)
     return value if type(value) is int else None
