@@ -29,6 +29,7 @@ from nemesis.checkers.cycles.process_order import process_edges
 from nemesis.checkers.cycles.read_index import ReadIndex
 from nemesis.checkers.cycles.register_edges import register_edges
 from nemesis.checkers.cycles.search import Cycle, cycles_among
+from nemesis.checkers.cycles.skipped_appends import skipped_append
 from nemesis.checkers.cycles.transaction_rows import FAIL, Rows
 from nemesis.checkers.cycles.transactions import (
     READ,
@@ -109,12 +110,17 @@ def analyse_lists(rows: Rows, model: Model) -> Analysis:
     analysis.lost = Updates.of(micro, writes, analysis.own, version, versions).lost()
     edges = list_edges(txns, micro, writes, last_read, analysis.own, list_orders, read_index)
     _search(analysis, read_index, edges)
-    if not is_broken(analysis, model):
-        problem = Problem.of(
-            txns, micro, writes, last_read, read_index, model.level, model.session_order
-        )
-        unread = unread_edges(writes, list_orders, read_index)
-        analysis.cycle_exists = of_lists(txns, edges, unread, problem)
+    if is_broken(analysis, model):
+        return analysis
+    skipped = skipped_append(micro, writes, last_read, analysis.own, list_orders, read_index)
+    if skipped is not None and model.level >= Level.READ_ATOMIC:
+        analysis.cycle_exists = CycleExists(skipped=skipped)
+        return analysis
+    problem = Problem.of(
+        txns, micro, writes, last_read, read_index, model.level, model.session_order
+    )
+    unread = unread_edges(writes, list_orders, read_index)
+    analysis.cycle_exists = of_lists(txns, edges, unread, problem)
     return analysis
 
 

@@ -36,7 +36,7 @@ LEVELS = (
     "serializable",
 )
 SESSIONS = ("", "strong-session-", "strong-")
-READ_COMMITTED, READ_ATOMIC, PARALLEL_SNAPSHOT = 1, 2, 4
+READ_COMMITTED, READ_ATOMIC = 1, 2
 Pair = tuple[Txn, Txn]
 Read = tuple[Txn, int, tuple[int, ...]]
 """Reader, position among its micro-operations, and what it returned."""
@@ -105,7 +105,7 @@ class _History:
             if not self._is_consistent(key, before, read):
                 levels.append(READ_ATOMIC)
             if self.lists and any(w is not t and _skips_append(w, key, read) for w in writers):
-                levels.append(PARALLEL_SNAPSHOT)
+                levels.append(READ_ATOMIC)
         return min(levels)
 
     def _is_consistent(self, key: int, before: Sequence[Micro], read: tuple[int, ...]) -> bool:
@@ -205,7 +205,7 @@ def _written(txn: Txn, key: int) -> list[int]:
 
 
 def _skips_append(writer: Txn, key: int, read: Sequence[int]) -> bool:
-    """Whether a list has a later append of a transaction without an earlier one of it: no snapshot has that."""
+    """Whether a list has a later append of a transaction without an earlier one of it: no state of it has that."""
     shown = [value in read for value in _written(writer, key)]
     return any(not a and b for a, b in pairwise(shown))
 
