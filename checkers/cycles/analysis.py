@@ -97,7 +97,7 @@ def analyse_lists(rows: Rows, model: Model) -> Analysis:
         analysis.last_read,
     )
     list_orders = analysis.list_orders = ListOrders.of(micro, writes)
-    read_index = ReadIndex.of(txns, micro, writes, list_orders.is_prefix)
+    read_index = ReadIndex.of(txns, micro, writes, list_orders.is_prefix, model.level)
     _common(analysis, read_index)
     analysis.occurrences["incompatible-order"] = _incompatible(micro, writes, list_orders)
     analysis.occurrences["duplicate-elements"] = Occurrences(reads=list_orders.repeats)
@@ -143,7 +143,8 @@ def analyse_registers(
         analysis.writes,
         analysis.last_read,
     )
-    read_index = ReadIndex.of(txns, micro, writes, np.zeros(len(micro), dtype=np.bool_))
+    no_prefix = np.zeros(len(micro), dtype=np.bool_)
+    read_index = ReadIndex.of(txns, micro, writes, no_prefix, model.level)
     _common(analysis, read_index)
     _contradictions(analysis, contradicting_registers(micro), _future_reads(analysis))
     version, versions = register_versions(micro, writes, last_read)

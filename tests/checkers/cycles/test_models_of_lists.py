@@ -54,3 +54,31 @@ def test_a_transaction_in_doubt_of_which_a_part_was_read() -> None:
 def test_a_list_without_the_later_append_is_half_of_a_transaction_and_no_part_skipped() -> None:
     events = together([append(5, 1), append(5, 2)], [r(5, 1)])
     assert [item.property for item in broken(events, "read-atomic")] == ["G1b"]
+
+
+IN_DOUBT_WHEN_READ = history(
+    txn(1, append(5, 1), index=(1, 4), kind="fail"),
+    txn(2, r(5, 1), index=(2, 3)),
+    txn(3, append(5, 2), index=(5, 6)),
+    txn(4, r(5, 2), index=(7, 8)),
+)
+
+
+def test_read_uncommitted_allows_a_read_of_what_is_rolled_back_later() -> None:
+    assert broken(IN_DOUBT_WHEN_READ, "read-uncommitted") == []
+    assert broken(IN_DOUBT_WHEN_READ, "strong-read-uncommitted") == []
+    names = {item.property for item in broken(IN_DOUBT_WHEN_READ, "read-committed")}
+    assert names == {"incompatible-order", "G1a"}
+
+
+@pytest.mark.parametrize(("kind", "names"), [("info", []), ("fail", []), ("ok", ["G0"])])
+def test_under_read_uncommitted_a_read_proves_no_commit(kind: str, names: list[str]) -> None:
+    """Two lists have the appends in opposite orders. No G0 if the first transaction aborted after the reads."""
+    events = history(
+        txn(1, append(5, 1), append(6, 1), index=(1, 20), kind=kind),
+        txn(2, append(5, 2), append(6, 2), index=(2, 10)),
+        txn(3, r(5, 1, 2), r(6, 2, 1), index=(11, 12)),
+    )
+    assert [item.property for item in broken(events, "read-uncommitted")] == names
+    if kind == "info":
+        assert "G0" in {item.property for item in broken(events, "read-committed")}
