@@ -80,8 +80,14 @@ class Model:
     name: str
     level: Level
     session_order: SessionOrder = SessionOrder.NONE
+    asked: frozenset[str] | None = None
+    """The names of the anomalies that count; None: all."""
 
     def forbids(self, anomaly: Anomaly) -> bool:
+        return self.reaches(anomaly) and (self.asked is None or anomaly.name in self.asked)
+
+    def reaches(self, anomaly: Anomaly) -> bool:
+        """Whether an anomaly is not above the model's level and order, whether it counts or not."""
         return anomaly.level <= self.level and anomaly.session_order <= self.session_order
 
 
