@@ -162,7 +162,7 @@ def select_foreign(
     model = model_of(anomalies) if anomalies else model
     model = model if has_real_time else without_real_time(model)
     return [
-        _made(check, model, initial, key_options, has_real_time=has_real_time)
+        _made(check, model, initial, key_options, frozenset(wanted), has_real_time=has_real_time)
         for check in FOREIGN[workload]
         if wanted & set(property_names(check))
     ]
@@ -173,12 +173,17 @@ def _made(
     model: Model,
     initial: int | None,
     key_options: Sequence[str],
+    judged: frozenset[str],
     *,
     has_real_time: bool,
 ) -> Check:
     if issubclass(check, RwRegister):
-        return check(model, initial, has_real_time=has_real_time, key_options=key_options)
-    if issubclass(check, Transactional | LogTransactions):
+        return check(
+            model, initial, has_real_time=has_real_time, key_options=key_options, judged=judged
+        )
+    if issubclass(check, Transactional):
+        return check(model, judged)
+    if issubclass(check, LogTransactions):
         return check(model)
     if issubclass(check, LinearizableRegister | LinearizableMultiRegister):
         return check(initial=initial)

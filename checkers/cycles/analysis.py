@@ -21,14 +21,15 @@ from nemesis.checkers.cycles.internal import (
 from nemesis.checkers.cycles.key_options import WFR
 from nemesis.checkers.cycles.key_orders import KeyOrders, key_orders
 from nemesis.checkers.cycles.list_edges import list_edges, unread_edges
-from nemesis.checkers.cycles.lookup import NOTHING
-from nemesis.checkers.cycles.models import ANOMALIES, Level, Model
+from nemesis.checkers.cycles.lookup import NOTHING, UNREAD
+from nemesis.checkers.cycles.models import ANOMALIES, CYCLE_EXISTS, Level, Model
 from nemesis.checkers.cycles.orders.problem import Problem
 from nemesis.checkers.cycles.orders.verdict import CycleExists, of_lists, of_registers
 from nemesis.checkers.cycles.process_order import process_edges
 from nemesis.checkers.cycles.read_index import ReadIndex
 from nemesis.checkers.cycles.register_edges import register_edges
 from nemesis.checkers.cycles.search import Cycle, cycles_among
+from nemesis.checkers.cycles.skipped_appends import skipped_append
 from nemesis.checkers.cycles.transaction_rows import FAIL, Rows
 from nemesis.checkers.cycles.transactions import (
     READ,
@@ -86,8 +87,8 @@ class Analysis:
     dependencies: int = 0
 
 
-def analyse_lists(rows: Rows, model: Model) -> Analysis:
-    """Analyse transactions that read lists and append to them."""
+def analyse_lists(rows: Rows, model: Model, judged: Collection[str] = ANOMALIES.keys()) -> Analysis:
+    """Analyse transactions that read lists and append to them; ``judged`` are the anomalies whose results are used."""
     analysis = _gathered(rows)
     txns, micro, writes, last_read = (
         analysis.txns,
@@ -96,7 +97,7 @@ def analyse_lists(rows: Rows, model: Model) -> Analysis:
         analysis.last_read,
     )
     list_orders = analysis.list_orders = ListOrders.of(micro, writes)
-    read_index = ReadIndex.of(txns, micro, writes, list_orders.is_prefix)
+    read_index = ReadIndex.of(txns, micro, writes, list_orders.is_prefix, model.level)
     _common(analysis, read_index)
     analysis.occurrences["incompatible-order"] = _incompatible(micro, writes, list_orders)
     analysis.occurrences["duplicate-elements"] = Occurrences(reads=list_orders.repeats)
@@ -109,12 +110,19 @@ def analyse_lists(rows: Rows, model: Model) -> Analysis:
     analysis.lost = Updates.of(micro, writes, analysis.own, version, versions).lost()
     edges = list_edges(txns, micro, writes, last_read, analysis.own, list_orders, read_index)
     _search(analysis, read_index, edges)
-    if not is_broken(analysis, model):
-        problem = Problem.of(
-            txns, micro, writes, last_read, read_index, model.level, model.session_order
-        )
-        unread = unread_edges(writes, list_orders, read_index)
-        analysis.cycle_exists = of_lists(txns, edges, unread, problem)
+    if not _is_open(analysis, model, judged):
+        return analysis
+    skipped = skipped_append(micro, writes, last_read, analysis.own, list_orders, read_index)
+    if skipped is not None and model.level >= Level.READ_ATOMIC:
+        analysis.cycle_exists = CycleExists(skipped=skipped)
+        return analysis
+    # Reads of a list without an order show none; of its appends one comes before another all the same.
+    in_order = np.where(list_orders.ordered[micro.key], last_read, UNREAD)
+    problem = Problem.of(
+        txns, micro, writes, in_order, read_index, model.level, model.session_order
+    )
+    unread = unread_edges(writes, list_orders, read_index)
+    analysis.cycle_exists = of_lists(txns, edges, unread, problem)
     return analysis
 
 
@@ -125,10 +133,12 @@ def analyse_registers(
     *,
     has_real_time: bool = True,
     key_options: Collection[str] = (),
+    judged: Collection[str] = ANOMALIES.keys(),
 ) -> Analysis:
     """Analyse transactions that read registers and write them; ``initial`` is None if it is not stated.
 
-    ``key_options``: what else is known of the orders of versions (``key_orders``).
+    ``key_options``: what else is known of the orders of versions (``key_orders``). ``judged``: the anomalies whose
+    results are used.
     """
     analysis = _gathered(rows, initial, has_real_time=has_real_time)
     txns, micro, writes, last_read = (
@@ -137,7 +147,8 @@ def analyse_registers(
         analysis.writes,
         analysis.last_read,
     )
-    read_index = ReadIndex.of(txns, micro, writes, np.zeros(len(micro), dtype=np.bool_))
+    no_prefix = np.zeros(len(micro), dtype=np.bool_)
+    read_index = ReadIndex.of(txns, micro, writes, no_prefix, model.level)
     _common(analysis, read_index)
     _contradictions(analysis, contradicting_registers(micro), _future_reads(analysis))
     version, versions = register_versions(micro, writes, last_read)
@@ -169,7 +180,7 @@ def analyse_registers(
     _search(analysis, read_index, edges)
     if implied.contradicted is not None:
         analysis.cycle_exists = CycleExists(contradicted=implied.contradicted)
-    elif not is_broken(analysis, model):
+    elif _is_open(analysis, model, judged):
         problem = Problem.of(
             txns, micro, writes, last_read, read_index, model.level, model.session_order
         )
@@ -178,13 +189,34 @@ def analyse_registers(
     return analysis
 
 
-def is_broken(analysis: Analysis, model: Model) -> bool:
-    """Whether an anomaly is known by name that the model forbids."""
+def _is_open(analysis: Analysis, model: Model, judged: Collection[str]) -> bool:
+    """Whether only a search tells if a forbidden cycle exists; notes what is decided without.
+
+    An anomaly that is not judged, or that the model does not count, does not decide it. A cycle of a name that is not
+    judged is in every version order. A cycle that does not count hides others from the search.
+    """
+    if CYCLE_EXISTS not in judged or is_broken(analysis, model, judged):
+        return False
+    cycles = [cycles[0] for cycles in analysis.cycles.values() if cycles]
+    certain = [cycle for cycle in cycles if model.forbids(ANOMALIES[cycle.name])]
+    if certain:
+        analysis.cycle_exists = CycleExists(certain=certain[0])
+        return False
+    uncounted = [cycle.name for cycle in cycles if model.reaches(ANOMALIES[cycle.name])]
+    is_by_name = analysis.list_orders is not None and model.level is Level.SERIAL
+    if uncounted and model.level > Level.G1 and not is_by_name:
+        bound = f"a {uncounted[0]}, which does not count, is in every order"
+        analysis.cycle_exists = CycleExists(bound=bound)
+    return not uncounted
+
+
+def is_broken(analysis: Analysis, model: Model, judged: Collection[str] = ANOMALIES.keys()) -> bool:
+    """Whether an anomaly is known by name that is judged, and that the model forbids."""
     names = [name for name, occurrences in analysis.occurrences.items() if len(occurrences)]
     names += [name for name, cycles in analysis.cycles.items() if cycles]
     if analysis.lost is not None and len(analysis.lost[0]):
         names.append("lost-update")
-    return any(model.forbids(ANOMALIES[name]) for name in names)
+    return any(name in judged and model.forbids(ANOMALIES[name]) for name in names)
 
 
 def _contradictions(analysis: Analysis, internal: Numbers, future: Numbers) -> None:

@@ -81,10 +81,12 @@ def counted(names: Collection[str]) -> frozenset[str]:
 
 
 def model_of(names: Collection[str]) -> Model:
-    """Return the weakest model that forbids all these anomalies; raises KeyError."""
-    anomalies = [ANOMALIES[name] for name in counted(names)]
+    """Return the weakest model that forbids all these anomalies, and no others; raises KeyError."""
+    asked = counted(names)
+    anomalies = [ANOMALIES[name] for name in asked]
     return Model(
         f"freedom from {', '.join(names)}",
         max(anomaly.level for anomaly in anomalies),
         max(anomaly.session_order for anomaly in anomalies),
+        asked,
     )

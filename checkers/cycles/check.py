@@ -36,14 +36,21 @@ transactions only add to them."""
 _OF_LISTS: Final = ("duplicate-elements", "incompatible-order", "dirty-update")
 
 
+ALL_ANOMALIES: Final = frozenset(ANOMALIES)
+
+
 class Transactional(GlobalCheck[Rows]):
     """What both have in common."""
 
     kinds = frozenset(KINDS)
     columns = COLUMNS
 
-    def __init__(self, model: Model = STRICT_SERIALIZABLE) -> None:
+    def __init__(
+        self, model: Model = STRICT_SERIALIZABLE, judged: frozenset[str] = ALL_ANOMALIES
+    ) -> None:
+        """``judged``: the anomalies whose results are used; others do not end the search for ``cycle-exists``."""
         self.model = model
+        self.judged = judged
 
     def part(self, segment: Segment) -> Rows:
         return Rows.of(segment)
@@ -94,7 +101,7 @@ class ListAppend(Transactional):
     def _analyse(self, rows: Rows) -> Analysis:
         from nemesis.checkers.cycles.analysis import analyse_lists
 
-        return analyse_lists(rows, self.model)
+        return analyse_lists(rows, self.model, self.judged)
 
 
 class RwRegister(Transactional):
@@ -107,9 +114,10 @@ class RwRegister(Transactional):
         *,
         has_real_time: bool = True,
         key_options: Collection[str] = (),
+        judged: frozenset[str] = ALL_ANOMALIES,
     ) -> None:
         """``initial``: the value before any write; None if it is not stated. ``key_options``: see ``key_orders``."""
-        super().__init__(model)
+        super().__init__(model, judged)
         self.initial = initial
         self.has_real_time = has_real_time
         self.key_options = frozenset(key_options)
@@ -128,6 +136,7 @@ class RwRegister(Transactional):
             self.initial,
             has_real_time=self.has_real_time,
             key_options=self.key_options,
+            judged=self.judged,
         )
 
 

@@ -7,6 +7,7 @@ from nemesis.checkers.cycles.models import CYCLE_EXISTS, Model
 from nemesis.checkers.cycles.orders.contradiction import Contradiction
 from nemesis.checkers.cycles.orders.contradiction import Reason as Hop
 from nemesis.checkers.cycles.orders.verdict import CycleExists
+from nemesis.checkers.cycles.skipped_appends import SkippedAppend
 from nemesis.checkers.cycles.transaction_names import SHOWN, Words
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding, Verdict
@@ -19,8 +20,21 @@ def existence_finding(words: Words, exists: CycleExists, model: Model) -> Findin
         return finding(CYCLE_EXISTS, "the history", sentence, verdict=Verdict.UNKNOWN)
     if exists.contradicted is not None:
         return contradicted_finding(words, exists.contradicted)
+    if exists.skipped is not None:
+        return _of_a_part(words, exists.skipped, model)
     assert exists.contradiction is not None
     return _of_orders(words, exists.contradiction, model)
+
+
+def _of_a_part(words: Words, skipped: SkippedAppend, model: Model) -> Finding:
+    writes, txns = words.analysis.writes, words.analysis.txns
+    writer, reader = int(writes.txn[skipped.shown]), words.txn(skipped.read)
+    shown, missing = int(writes.value[skipped.shown]), int(writes.value[skipped.missing])
+    sentence = (
+        f"{words.read(skipped.read)}, without {missing}, which {txns.name(writer)} had appended before {shown}: "
+        f"{model.name} forbids a read of a part of a transaction."
+    )
+    return _finding(words, words.key(skipped.read), sentence, [writer, reader], [])
 
 
 def _of_orders(words: Words, contradiction: Contradiction, model: Model) -> Finding:

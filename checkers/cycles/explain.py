@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from nemesis.checkers.cycles.analysis import Analysis
@@ -65,6 +66,9 @@ class Explainer:
             exists = self._analysis.cycle_exists
             if exists is None:
                 return [], 0
+            if exists.certain is not None:
+                named = self._cycle(exists.certain)
+                return [msgspec.structs.replace(named, property=CYCLE_EXISTS)], 1
             return [existence_finding(self._words, exists, self._model)], 1
         occurrences = self._analysis.occurrences.get(name)
         if occurrences is None:

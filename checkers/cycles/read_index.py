@@ -2,6 +2,9 @@
 
 A list that begins as the ones before it is looked at only where it is longer, so all reads together cost as much as the
 longest list of each key.
+
+A transaction in doubt has committed if a write of it was read. Under read uncommitted that proves nothing: the read may
+be of what was rolled back later.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nemesis.checkers.cycles.lookup import first_readers
+from nemesis.checkers.cycles.models import Level
 from nemesis.checkers.cycles.transaction_rows import INFO, OK
 from nemesis.checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations, Transactions
 from nemesis.checkers.cycles.write_index import Writes
@@ -26,13 +30,19 @@ class ReadIndex:
     garbage: Numbers
     """Reads that are the first to hold something that no transaction wrote."""
     committed: Mask
-    """For each transaction, whether it certainly took effect: it ended ``ok``, or nobody knows and a write of it was
-    read."""
+    """For each transaction, whether it certainly took effect: it ended ``ok``, or it is in doubt and a read under
+    read committed or above shows a write of it."""
 
     @classmethod
     def of(
-        cls, txns: Transactions, micro: MicroOperations, writes: Writes, is_prefix: Mask
+        cls,
+        txns: Transactions,
+        micro: MicroOperations,
+        writes: Writes,
+        is_prefix: Mask,
+        level: Level,
     ) -> ReadIndex:
+        """Return the index of reads under a model of this level."""
         is_read = (micro.code == READ) & (micro.count > UNKNOWN) & ~writes.ambiguous[micro.key]
         reader, has_garbage = first_readers(
             is_read,
@@ -47,7 +57,8 @@ class ReadIndex:
             len(writes),
         )
         committed = txns.outcome == OK
-        read = np.zeros(len(txns), dtype=np.bool_)
-        read[writes.txn[reader >= 0]] = True
-        committed |= (txns.outcome == INFO) & read
+        if level > Level.G0:
+            read = np.zeros(len(txns), dtype=np.bool_)
+            read[writes.txn[reader >= 0]] = True
+            committed |= (txns.outcome == INFO) & read
         return cls(reader, np.flatnonzero(has_garbage), committed)

@@ -30,7 +30,8 @@ from nemesis.checkers.cycles.orders.problem import NIL, Problem
 from nemesis.checkers.cycles.orders.search import Answer, decide
 from nemesis.checkers.cycles.orders.witness import has_serial_order
 from nemesis.checkers.cycles.process_order import process_edges
-from nemesis.checkers.cycles.search import cycles_among
+from nemesis.checkers.cycles.search import Cycle, cycles_among
+from nemesis.checkers.cycles.skipped_appends import SkippedAppend
 from nemesis.checkers.cycles.transactions import Transactions
 
 NOT_BY_NAME: Final = (
@@ -49,6 +50,10 @@ class CycleExists:
     contradiction: Contradiction | None = None
     contradicted: Contradicted | None = None
     """Of a key: no version order keeps what an option states."""
+    skipped: SkippedAppend | None = None
+    """Of lists: a read that missed a part of a transaction, and returned another one."""
+    certain: Cycle | None = None
+    """A cycle that every version order has, whose name is not judged."""
     bound: str = ""
     """Which bound ended the search; empty: a cycle exists."""
 

@@ -16,11 +16,14 @@ dependencies and cycles do not occur here.
 
 Sessions are inside VIS, and inside AR under the two weakest levels. Each level asks for a smallest VIS, since what a
 reader must not see only grows with VIS. So for each AR one VIS is enough.
+
+Under read uncommitted a read may be of what is rolled back later. So it proves no commit of a transaction in doubt, and
+lists of a key that differ show no order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise, permutations
 
 from nemesis.checkers.breaks.transactions import Micro
@@ -36,7 +39,7 @@ LEVELS = (
     "serializable",
 )
 SESSIONS = ("", "strong-session-", "strong-")
-READ_COMMITTED, READ_ATOMIC, PARALLEL_SNAPSHOT = 1, 2, 4
+READ_COMMITTED, READ_ATOMIC = 1, 2
 Pair = tuple[Txn, Txn]
 Read = tuple[Txn, int, tuple[int, ...]]
 """Reader, position among its micro-operations, and what it returned."""
@@ -69,25 +72,22 @@ class _History:
             if m.read is not None
         ]
         observed = {self.writer.get((t.micro[n].key, v)) for t, n, read in self.reads for v in read}
+        self.certain = [t for t in txns if t.kind == "ok"]
         # A transaction in doubt that no read shows can be left out of every execution.
         self.committed = [t for t in txns if t.kind == "ok" or (t.kind == "info" and t in observed)]
 
     def is_impossible(self) -> bool:
-        """Whether something was read that no level explains: unwritten values, lists that contradict each other or
-        the order of one transaction's appends.
-        """
+        """Whether something was read that no level explains: unwritten values, or a value twice."""
         for t, n, read in self.reads:
             key = t.micro[n].key
             if any((key, value) not in self.writer for value in read) or len({*read}) < len(read):
                 return True
-            if self.lists and any(
-                _is_reversed(self.writer[key, value], key, read) for value in read
-            ):
-                return True
-        return any(
-            a.micro[m].key == b.micro[n].key and self.lists and not _is_prefix(first, second)
-            for (a, m, first), (b, n, second) in combinations(self.reads, 2)
-        )
+        return False
+
+    def _lists_agree(self, key: int) -> bool:
+        """Whether of two lists that were read of a key one begins with the other."""
+        lists = [read for t, n, read in self.reads if t.micro[n].key == key]
+        return all(_is_prefix(a, b) for a, b in combinations(lists, 2))
 
     def weakest_fault(self) -> int:
         """Return the first level that forbids a read by itself; behind the last level if none does."""
@@ -102,10 +102,14 @@ class _History:
                 levels.append(READ_COMMITTED)
             if any(w is t and value not in own for w, value in zip(writers, read, strict=True)):
                 levels.append(READ_COMMITTED)
+            if self.lists and not self._lists_agree(key):
+                levels.append(READ_COMMITTED)
+            if self.lists and any(_is_reversed(w, key, read) for w in writers):
+                levels.append(READ_COMMITTED)
             if not self._is_consistent(key, before, read):
                 levels.append(READ_ATOMIC)
             if self.lists and any(w is not t and _skips_append(w, key, read) for w in writers):
-                levels.append(PARALLEL_SNAPSHOT)
+                levels.append(READ_ATOMIC)
         return min(levels)
 
     def _is_consistent(self, key: int, before: Sequence[Micro], read: tuple[int, ...]) -> bool:
@@ -124,33 +128,43 @@ class _History:
 
     def explained(self, session: str, end: int) -> set[int]:
         """Return the levels below ``end`` that some execution explains."""
+        weakest, others = range(min(READ_COMMITTED, end)), range(READ_COMMITTED, end)
+        levels = self._explained_by(self.certain, session, weakest)
+        return levels | self._explained_by(self.committed, session, others)
+
+    def _explained_by(
+        self, committed: Sequence[Txn], session: str, candidates: Iterable[int]
+    ) -> set[int]:
+        """Return the levels of these that an execution of these transactions explains."""
         sessions = {
-            (a, b)
-            for a in self.committed
-            for b in self.committed
-            if a is not b and _is_before(a, b, session)
+            (a, b) for a in committed for b in committed if a is not b and _is_before(a, b, session)
         }
-        listed = self._listed_order()
+        listed = self._listed_order(committed)
         levels: set[int] = set()
-        for permutation in permutations(self.committed):
+        for permutation in permutations(committed):
             position = {t: number for number, t in enumerate(permutation)}
-            left = set(range(end)) - levels
+            left = set(candidates) - levels
             if left and all(position[a] < position[b] for a, b in sessions | listed):
                 levels |= {level for level in left if self._explains(level, permutation, sessions)}
         return levels
 
-    def _listed_order(self) -> set[Pair]:
-        """Pairs of writers whose elements a list has in this order; what no read shows is behind the others."""
+    def _listed_order(self, committed: Sequence[Txn]) -> set[Pair]:
+        """Pairs of writers whose elements a list has in this order; what no read shows is behind the others.
+
+        The lists of a key that do not agree show no order.
+        """
         pairs: set[Pair] = set()
-        for key in {m.key for t in self.committed for m in t.micro} if self.lists else ():
+        for key in {m.key for t in committed for m in t.micro} if self.lists else ():
+            if not self._lists_agree(key):
+                continue
             longest = max(
                 (r for t, n, r in self.reads if t.micro[n].key == key), key=len, default=()
             )
             shown = [self.writer[key, value] for value in longest]
-            rest = [t for t in self.committed for value in _written(t, key) if value not in longest]
+            rest = [t for t in committed for value in _written(t, key) if value not in longest]
             pairs |= {(a, b) for number, a in enumerate(shown) for b in shown[number + 1 :]}
             pairs |= {(a, b) for a in shown for b in rest}
-        return {(a, b) for a, b in pairs if a is not b and {a, b} <= {*self.committed}}
+        return {(a, b) for a, b in pairs if a is not b and {a, b} <= {*committed}}
 
     def _sources(self) -> Iterator[tuple[Txn, int, Txn | None]]:
         """Yield each read of what others wrote: reader, key, and the writer of the version."""
@@ -205,7 +219,7 @@ def _written(txn: Txn, key: int) -> list[int]:
 
 
 def _skips_append(writer: Txn, key: int, read: Sequence[int]) -> bool:
-    """Whether a list has a later append of a transaction without an earlier one of it: no snapshot has that."""
+    """Whether a list has a later append of a transaction without an earlier one of it: no state of it has that."""
     shown = [value in read for value in _written(writer, key)]
     return any(not a and b for a, b in pairwise(shown))
 

@@ -608,7 +608,6 @@ def test_a_model_forbids_what_is_not_above_it() -> None:
         "cycle-exists",
         "garbage-read",
         "duplicate-elements",
-        "incompatible-order",
         "G0",
     }
 
