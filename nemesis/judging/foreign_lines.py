@@ -19,8 +19,8 @@ from nemesis.history.foreign.origins import Origin, read_origins
 
 MAX_LISTED: Final = 12
 """Lines that the last step of a finding names."""
-_BEGUN: Final = re.compile(r"from ([\d,]+) ns")
-_ENDED: Final = re.compile(r"(?<= )to ([\d,]+) ns")
+_TIME: Final = re.compile(r"\b(\d{1,3}(?:,\d{3}){2,}) ns\b")
+"""A time that stands for a line: ``LINE_NS`` or more, written with commas."""
 _APART: Final = re.compile(r"^[\d,.]+ (?:ns|ms|s) (?:later|earlier), (.)")
 _SAME: Final = re.compile(r"^at the same moment, (.)", re.IGNORECASE)
 
@@ -84,12 +84,6 @@ def _lines(events: tuple[dict[str, Any], ...]) -> str:
 
 def _by_line(text: str) -> str:
     """Return a text with lines instead of the times that stand for them."""
-    text = _BEGUN.sub(lambda match: f"from line {_line(match)}", text)
-    text = _ENDED.sub(lambda match: f"to line {_line(match)}", text)
     for pattern in (_APART, _SAME):
         text = pattern.sub(lambda match: match[1].upper(), text)
-    return text
-
-
-def _line(match: re.Match[str]) -> int:
-    return line_at(int(match[1].replace(",", "")))
+    return _TIME.sub(lambda match: f"line {line_at(int(match[1].replace(',', '')))}", text)
