@@ -3,7 +3,8 @@
 **transactions-possible**: when no fault is in force any more, a new producer of each transactional id can begin, write
 a record and commit. At the end of a run the harness does so, again and again until it succeeds or the time for the
 final reads ends. An id whose last producer has committed nothing is judged if this took longer without faults than a
-cluster may take to recover (``recovery_bound``). Smallest break: the last producer of a transactional id is refused a second after all faults.
+cluster may take to recover (``recovery_bound``). Smallest break: the last producer of a transactional id is refused a
+second after all faults.
 
 Why this is the promise: a new producer's InitProducerId aborts the transaction that another one left open (KIP-98). A
 cluster that refuses all transactions breaks no other property of transactions, because nothing is committed.
