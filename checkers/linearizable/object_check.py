@@ -8,9 +8,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
+
+import msgspec
+import numpy as np
 
 from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
+from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.linearizable import phrases
 from nemesis.checkers.linearizable.elements import COLUMN, Listed, all_listed, listed
@@ -22,7 +26,9 @@ from nemesis.checkers.linearizable.joining import (
     operations,
     pairs,
 )
-from nemesis.checkers.linearizable.object_operations import Operations
+from nemesis.checkers.linearizable.object_operations import OK, Operations
+
+UNIT: Final = "operations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +74,20 @@ class ObjectCheck(GlobalCheck[Part]):
     @abstractmethod
     def decide(self, operations: Operations, lists: Listed) -> Results:
         """Turn the operations, in any order, and the lists, in that of the history, into results."""
+
+
+def decided_by_order(results: Sequence[Result], operations: Operations) -> list[Result]:
+    """Return the results of an object that is judged by an order of all its operations.
+
+    Properties without values of their own to check are decided by the operations that succeeded: ``valid``.
+    """
+    succeeded = int(np.count_nonzero(operations.outcome == OK))
+    decided = []
+    for result in results:
+        is_allowed = all(finding.verdict is Verdict.VALID for finding in result.findings)
+        if succeeded and not result.checked and is_allowed:
+            result = msgspec.structs.replace(
+                result, verdict=Verdict.VALID, checked=succeeded, unit=UNIT
+            )
+        decided.append(result)
+    return decided

@@ -6,7 +6,8 @@ successful dequeue without a value.
 * **queue-lost**: a value whose enqueue succeeded and that nobody dequeued, although the queue was empty afterwards; or
   one that was enqueued several times before, and dequeued less often. Dequeues of unknown outcome may have taken one
   value each, such drains any number: while they explain all that is missing, it is ``unknown``; so is what was enqueued
-  when nobody saw the queue empty afterwards.
+  when no operation saw the queue empty afterwards. In a ``FifoQueue`` both are reported and allowed: the order of all
+  operations decides.
   Smallest break: enqueue 1 is over; a drain that begins afterwards returns nothing.
 * **queue-unexpected**: a value was dequeued that nobody had tried to enqueue by then, or whose enqueue had failed.
   Smallest break: a dequeue returns 1.
@@ -22,8 +23,9 @@ successful dequeue without a value.
 * **queue-empty** (``FifoQueue`` alone): a queue was found empty that held one value or another at each moment of that
   operation. Judged of the same values. Smallest break: enqueue 1, dequeue nothing, dequeue 1, one after the other.
 
-Names and meanings are those of Jepsen's ``total-queue``, but that there whatever is not dequeued is lost. Where nothing
-is in doubt, a ``FifoQueue`` without findings is linearizable (``queue_order``). Limits: all operations fit into memory.
+Names and meanings are those of Jepsen's ``total-queue``, except that there each value that is not dequeued is lost: it
+expects a drain at the end. Where nothing is in doubt, a ``FifoQueue`` without findings is linearizable
+(``queue_order``). Limits: all operations fit into memory.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from nemesis.checkers.linearizable.element_findings import (
     WhyUnexpected,
 )
 from nemesis.checkers.linearizable.elements import NONE, Listed
-from nemesis.checkers.linearizable.object_check import ObjectCheck
+from nemesis.checkers.linearizable.object_check import ObjectCheck, decided_by_order
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.queue_order import NeverEmpty, overtaken
 from nemesis.checkers.linearizable.queue_search import MAX_VALUES, SearchedQueues, searched_queues
@@ -64,6 +66,8 @@ class TotalQueue(ObjectCheck):
     fs = FS
     lists = (FS[DRAIN],)
     duplicate: ClassVar[Verdict] = Verdict.VALID
+    remaining: ClassVar[Verdict] = Verdict.UNKNOWN
+    """How values count that are not dequeued, and may be in the queue or with dequeues of unknown outcome."""
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -74,11 +78,16 @@ class TotalQueue(ObjectCheck):
         return self._results(_Telling.of(operations, lists))
 
     def _results(self, telling: _Telling) -> list[Result]:
-        return [telling.lost(), telling.unexpected(), telling.duplicate(self.duplicate)]
+        return [
+            telling.lost(self.remaining),
+            telling.unexpected(),
+            telling.duplicate(self.duplicate),
+        ]
 
 
 class FifoQueue(TotalQueue):
     duplicate = Verdict.INVALID
+    remaining = Verdict.VALID
     max_values: ClassVar[int] = MAX_VALUES
     """The bound of the search of one queue."""
 
@@ -98,7 +107,8 @@ class FifoQueue(TotalQueue):
         searched = searched_queues(
             QUEUE_ORDER.name, telling.operations, telling.lists, keys, self.max_values
         )
-        return [*results, telling.overtaking(searched), telling.empty(searched)]
+        ordered = [*results, telling.overtaking(searched), telling.empty(searched)]
+        return decided_by_order(ordered, telling.operations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +126,22 @@ class _Telling:
         elements = ElementFindings(operations, states.key, states.value)
         return cls(operations, lists, states, elements)
 
-    def lost(self) -> Result:
+    def lost(self, remaining: Verdict) -> Result:
+        """``remaining``: how values count that are missing and not lost for certain."""
         states = self.states
         lost = np.flatnonzero(states.is_lost)
-        unknown = np.flatnonzero(states.is_missing & ~states.is_lost)
+        missing = np.flatnonzero(states.is_missing & ~states.is_lost)
+        undecided = len(missing) if remaining is Verdict.UNKNOWN else 0
         findings = [
             self._lost(element)
             for element in self.elements.first_by_row(lost, states.puts.succeeded)
         ]
-        findings += [self._perhaps_lost(unknown)] if len(unknown) else []
+        findings += [self._not_dequeued(missing, remaining)] if len(missing) else []
         return conclude(
             LOST,
-            checked=int(np.count_nonzero(states.puts.succeeded != NONE)) - len(unknown),
+            checked=int(np.count_nonzero(states.puts.succeeded != NONE)) - undecided,
             findings=findings,
-            finding_count=len(lost) + (1 if len(unknown) else 0),
+            finding_count=len(lost) + (1 if len(missing) else 0),
             numbers={"recovered_values": float(np.count_nonzero(states.is_recovered))},
         )
 
@@ -154,16 +166,16 @@ class _Telling:
             )
         return self.elements.finding(LOST, key, sentence, steps, enqueue, empty)
 
-    def _perhaps_lost(self, unknown: Numbers) -> Finding:
-        shown = self.elements.first_by_row(unknown, self.states.puts.succeeded)
+    def _not_dequeued(self, missing: Numbers, verdict: Verdict) -> Finding:
+        shown = self.elements.first_by_row(missing, self.states.puts.succeeded)
         key, value = self.elements.names(shown[0])
-        values = "1 value was" if len(unknown) == 1 else f"{len(unknown)} values were"
+        values = "1 value was" if len(missing) == 1 else f"{len(missing)} values were"
         sentence = (
             f"{values} enqueued and not dequeued, and may be in the queue or with dequeues of unknown outcome: the "
             f"first is {value} of {key}."
         )
         proof = self.states.puts.succeeded[shown[: phrases.MAX_LISTED]]
-        return self.elements.finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
+        return self.elements.finding(LOST, key, sentence, [], *proof, verdict=verdict)
 
     def unexpected(self) -> Result:
         states, findings = self.states, []
@@ -288,7 +300,7 @@ LOST: Final = Property(
     name="queue-lost",
     promise="What was enqueued is dequeued before the queue is empty.",
     unit="acknowledged values",
-    unknown="The queue was not seen empty since, or dequeues of unknown outcome explain what is missing.",
+    unknown="The queue was not seen empty since, or dequeues in doubt explain what is missing; not in a `fifo-queue`.",
     source=_SOURCE,
     check=TotalQueue,
     decided_from=frozenset({EventSource.CLIENTS}),

@@ -43,6 +43,8 @@ class SetStates:
     """Of the reads that returned it the one that began last."""
     last_absent: Numbers
     """Of the reads that did not return it the one that began last."""
+    is_stable: Mask
+    """In a read that began after all reads that lack it."""
     is_lost: Mask
     is_perhaps_lost: Mask
     """The read that began last lacks it, and overlaps a read that returned it."""
@@ -101,6 +103,7 @@ class SetStates:
             last_present=last_present,
             newest_present=newest_present,
             last_absent=last_absent,
+            is_stable=is_stable,
             is_lost=is_lost,
             is_perhaps_lost=is_later & ~is_lost & ~is_stable,
             is_stale=is_later & is_stable,

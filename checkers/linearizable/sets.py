@@ -5,8 +5,10 @@ that if it began afterwards.
 
 * **set-lost**: a known element that a later read did not return, and no read afterwards did (none that ended after that
   one began). If the last read to begin lacks the element and overlaps a read that returned it, Jepsen calls the element
-  lost, too. But the other read may have seen it afterwards: ``unknown``. So is an element that was added, and no read
-  began since. Smallest break: add 1 is over; a read that begins afterwards returns nothing.
+  lost, too. But the other read may have seen it afterwards: ``unknown``. An element that was added, and that no read
+  returned or could show since, is *never read*: it is reported and allowed in a set with a stable element, and in a
+  ``LinearizableSet``. A ``SetFull`` without a stable element is ``unknown``.
+  Smallest break: add 1 is over; a read that begins afterwards returns nothing.
 * **set-unexpected**: a read returned what nobody had tried to add by its end, or what certainly was not added.
   Smallest break: a read returns 1.
 * **set-duplicate**: one read returned an element twice. Smallest break: add 1; a read returns 1, 1.
@@ -20,7 +22,7 @@ that if it began afterwards.
   Smallest break: two reads and two adds, all at once; one read returns 1, the other one 2.
 
 Names and meanings are those of Jepsen's ``set-full``. A *stable* element is in a read that began after all reads that
-lack it. Elements that are neither stable nor lost were never read: they are not counted.
+lack it. Elements that are neither stable nor lost are no proof: ``checked`` leaves them out.
 
 Limits: all that reads returned fits into memory (16 bytes for each element of each read).
 """
@@ -45,7 +47,7 @@ from nemesis.checkers.linearizable.element_findings import (
     WhyUnexpected,
 )
 from nemesis.checkers.linearizable.elements import NONE, Listed
-from nemesis.checkers.linearizable.object_check import ObjectCheck
+from nemesis.checkers.linearizable.object_check import ObjectCheck, decided_by_order
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.set_order import SetOrder
 from nemesis.checkers.linearizable.set_states import FS, READ, SetStates
@@ -89,7 +91,8 @@ class LinearizableSet(SetFull):
         return (*super().properties(), SET_ORDER)
 
     def judged(self, telling: _Telling) -> list[Result]:
-        return [*super().judged(telling), telling.contradictions()]
+        results = [*super().judged(telling), telling.contradictions()]
+        return decided_by_order(results, telling.operations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +108,17 @@ class _Telling:
         return cls(operations, states, ElementFindings(operations, states.key, states.value))
 
     def lost(self, stale: Verdict) -> Result:
-        """``stale``: how stale elements count. If they are allowed, elements that are perhaps lost are undecided."""
+        """``stale``: how stale elements count.
+
+        If they are allowed, elements that are perhaps lost are undecided, and so are elements that no read returned, of
+        sets without a stable element.
+        """
         states = self.states
-        unread = np.flatnonzero(states.is_unread)
+        is_allowed = np.isin(states.key, states.key[states.is_stable]) | (stale is Verdict.INVALID)
+        unread = {
+            Verdict.UNKNOWN: np.flatnonzero(states.is_unread & ~is_allowed),
+            Verdict.VALID: np.flatnonzero(states.is_unread & is_allowed),
+        }
         lost = np.flatnonzero(states.is_lost)
         perhaps = np.flatnonzero(states.is_perhaps_lost & (stale is Verdict.VALID))
         findings = [
@@ -117,13 +128,19 @@ class _Telling:
             self._perhaps_lost(element)
             for element in self.elements.first_by_row(perhaps, states.last_absent)
         ]
-        findings += [self._unread(unread)] if len(unread) else []
+        never_read = [
+            self._unread(elements, verdict) for verdict, elements in unread.items() if len(elements)
+        ]
+        findings += never_read
         return conclude(
             LOST,
             checked=self._decided(),
             findings=findings,
-            finding_count=len(lost) + len(perhaps) + (1 if len(unread) else 0),
-            numbers={"recovered_elements": float(np.count_nonzero(self.states.is_recovered))},
+            finding_count=len(lost) + len(perhaps) + len(never_read),
+            numbers={
+                "recovered_elements": float(np.count_nonzero(states.is_recovered)),
+                "never_read_elements": float(np.count_nonzero(states.is_unread)),
+            },
         )
 
     def _lost(self, element: int) -> Finding:
@@ -160,13 +177,13 @@ class _Telling:
         proof = (self.states.puts.succeeded[element], present, absent)
         return self.elements.finding(LOST, key, sentence, steps, *proof, verdict=Verdict.UNKNOWN)
 
-    def _unread(self, unread: Numbers) -> Finding:
+    def _unread(self, unread: Numbers, verdict: Verdict) -> Finding:
         shown = self.elements.first_by_row(unread, self.states.puts.succeeded)
         key, value = self.elements.names(shown[0])
         elements = "1 element was" if len(unread) == 1 else f"{len(unread)} elements were"
-        sentence = f"{elements} added and may be lost, for no read began afterwards: the first is {value} of {key}."
+        sentence = f"{elements} added, and no read began afterwards to show it: the first is {value} of {key}."
         proof = self.states.puts.succeeded[shown[: phrases.MAX_LISTED]]
-        return self.elements.finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
+        return self.elements.finding(LOST, key, sentence, [], *proof, verdict=verdict)
 
     def unexpected(self) -> Result:
         states, findings = self.states, []
@@ -288,7 +305,7 @@ LOST: Final = Property(
     name="set-lost",
     promise="What was added is read from then on.",
     unit="elements",
-    unknown="An element was added and no read began since, or the last read lacks it and overlaps one that has it; or "
+    unknown="In a `set`, no element is stable, or the last read lacks an element and overlaps one that has it. Or "
     "events cannot be paired to operations.",
     source=_SOURCE,
     check=SetFull,

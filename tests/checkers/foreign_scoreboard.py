@@ -34,14 +34,16 @@ Written by `python -m tests.checkers.foreign_scoreboard docs/foreign-scoreboard.
 The cases are ours: each follows from the definition of a tool or a model (`tests/checkers/foreign_cases.py`).
 *Unknown* counts cases without a verdict.
 *Random* histories are compared with the definition of each model (`tests/checkers/random_models.py`).
-Of these, *unknown* counts histories that the model forbids and that are not `invalid`.
+Of these, *unknown* counts histories that the model forbids and that are `unknown`.
+*Undecided* counts histories that the model allows and that are `unknown` because of a finding.
+Only a `set`, a `queue` and `long-fork` may have some: see [how they are judged](external-histories.md).
 A nightly test compares 10,000 of each.
 Times are in seconds, on the machine that wrote the page. Ours are for reading and judging in this process.
 Porcupine's are for the same cases in the same run, and for checking alone (`benchmarks/porcupine`).
 A dash stands where Porcupine has no model that we gave it.
 {porcupine}
-| source | workload | model | cases | agree | disagree | unknown | seconds | Porcupine |
-|---|---|---|---|---|---|---|---|---|
+| source | workload | model | cases | agree | disagree | unknown | undecided | seconds | Porcupine |
+|---|---|---|---|---|---|---|---|---|---|
 """
 LARGE: Final = """
 ## Large histories
@@ -59,15 +61,17 @@ Kernels are compiled before. Each time is the best of two or three.
 class Score:
     agree: int = 0
     unknown: int = 0
+    undecided: int = 0
     wrong: tuple[str, ...] = ()
     seconds: float = 0.0
     porcupine: str = DASH
 
     def row(self, source: str, workload: str, model: str) -> str:
-        cases = self.agree + self.unknown + len(self.wrong)
+        cases = self.agree + self.unknown + self.undecided + len(self.wrong)
         wrong = "; ".join(self.wrong) or "0"
-        counts = f"{cases} | {self.agree} | {wrong} | {self.unknown} | {self.seconds:.1f} | {self.porcupine}"
-        return f"| {source} | `{workload}` | {model} | {counts} |\n"
+        counts = f"{cases} | {self.agree} | {wrong} | {self.unknown} | {self.undecided}"
+        times = f"{self.seconds:.1f} | {self.porcupine}"
+        return f"| {source} | `{workload}` | {model} | {counts} | {times} |\n"
 
 
 def verdict_of(case: ForeignCase) -> str:
@@ -96,7 +100,7 @@ def random_scores() -> dict[tuple[str, str, str], Score]:
     """Return the score of random histories of each workload and model."""
     return {
         (RANDOM, workload, model): Score(
-            counted.agree, counted.unknown, counted.wrong, counted.seconds
+            counted.agree, counted.unknown, counted.undecided, counted.wrong, counted.seconds
         )
         for workload in DRAWS
         for model, counted in count(workload, range(HISTORIES)).items()

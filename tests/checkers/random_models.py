@@ -203,16 +203,22 @@ DRAWS: Final = MappingProxyType(
     }
 )
 """By workload, how its histories are drawn."""
+UNDECIDED: Final = frozenset({"set", "queue", "long-fork"})
+"""Workloads that may leave a history undecided that their definition allows: an element may be lost, or a transaction
+has another form.
+"""
 
 
 @dataclass(slots=True)
 class Count:
     agree: int = 0
     unknown: int = 0
-    """Histories that no order explains, and that are not ``invalid``."""
+    """Histories that the definition forbids, and that are ``unknown``."""
+    undecided: int = 0
+    """Histories that the definition allows, and that are ``unknown`` because of a finding."""
     wrong: tuple[str, ...] = ()
     right: int = 0
-    """Histories that some order explains."""
+    """Histories that the definition allows."""
     verdicts: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     """Of judging."""
@@ -221,8 +227,9 @@ class Count:
 def count(workload: str, seeds: Iterable[int]) -> dict[str, Count]:
     """Compare the verdicts on random histories with the definition of each model, and return the counts by model.
 
-    A history that some order explains has to be ``valid``, or ``unknown`` where it does not show enough. One without an
-    order has to be ``invalid``; if it is ``unknown``, it is counted as that.
+    A history that the definition allows has to be ``valid``. If it is ``unknown`` because of a finding, it is
+    undecided; without a finding, a property has nothing to judge in it. A history that the definition forbids has to be
+    ``invalid``; if it is ``unknown``, it is counted as that.
     """
     counts: dict[str, Count] = {}
     for seed in seeds:
@@ -231,17 +238,25 @@ def count(workload: str, seeds: Iterable[int]) -> dict[str, Count]:
         for model, (checks, is_right) in drawn.models.items():
             counted = counts.setdefault(model, Count())
             began = time.perf_counter()
-            verdict = history.verdict(checks)
+            results = history.judged(checks)
+            verdict = combine(result.verdict for result in results)
             counted.seconds += time.perf_counter() - began
             counted.right += is_right
             counted.verdicts[verdict] += 1
-            if (verdict is Verdict.INVALID) != is_right:
+            if is_right and verdict is Verdict.UNKNOWN and any(map(_is_open, results)):
+                counted.undecided += 1
+            elif (verdict is Verdict.INVALID) != is_right:
                 counted.agree += 1
             elif verdict is Verdict.UNKNOWN:
                 counted.unknown += 1
             else:
                 counted.wrong += (f"seed {seed} is {verdict}",)
     return counts
+
+
+def _is_open(result: Result) -> bool:
+    """Whether a property is ``unknown`` because of a finding."""
+    return result.verdict is Verdict.UNKNOWN and bool(result.findings)
 
 
 class _History:
@@ -252,16 +267,16 @@ class _History:
         self._segment = Segment.of(self._group)
         self._parts: dict[type[Check], Any] = {}
 
-    def verdict(self, checks: Sequence[Check]) -> Verdict:
-        """Judge; a check of the whole history without the engine's threads, which would take longer than the check."""
+    def judged(self, checks: Sequence[Check]) -> list[Result]:
+        """Return the results; checks of the whole history run without the engine's threads, which would take longer."""
         others = [check for check in checks if not isinstance(check, GlobalCheck)]
         results = run_checks([self._group], others) if others else []
         for check in checks:
             if isinstance(check, GlobalCheck):
-                results += self._judged(check)
-        return combine(result.verdict for result in results)
+                results += self._judged_whole(check)
+        return results
 
-    def _judged(self, check: GlobalCheck[Any]) -> list[Result]:
+    def _judged_whole(self, check: GlobalCheck[Any]) -> list[Result]:
         if type(check) not in self._parts:
             segment = self._segment.only(check.kinds, check.columns)
             self._parts[type(check)] = check.part(segment) if len(segment) else None
@@ -287,7 +302,8 @@ def main() -> None:
         counts = count(workload, range(options.histories))
         rows = [
             {"workload": workload, "model": model, "histories": options.histories}
-            | {"agree": counted.agree, "unknown": counted.unknown, "right": counted.right}
+            | {"agree": counted.agree, "unknown": counted.unknown}
+            | {"undecided": counted.undecided, "right": counted.right}
             | {"verdicts": counted.verdicts, "wrong": counted.wrong}
             | {"seconds": round(counted.seconds, 1)}
             for model, counted in counts.items()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkers.random_models import DRAWS, count, main
+from tests.checkers.random_models import DRAWS, UNDECIDED, count, main
 
 FEW, MANY = 40, 10_000
 
@@ -16,8 +16,9 @@ FEW, MANY = 40, 10_000
 def test_some_histories_agree_with_the_definition(workload: str) -> None:
     for counted in count(workload, range(FEW)).values():
         assert counted.wrong == ()
-        assert counted.agree + counted.unknown == FEW
+        assert counted.agree + counted.unknown + counted.undecided == FEW
         assert 0 < counted.right < FEW
+        assert (counted.undecided > 0) == (workload in UNDECIDED)
 
 
 @pytest.mark.nightly
@@ -28,6 +29,7 @@ def test_ten_thousand_histories_agree_with_the_definition(workload: str) -> None
         assert counted.wrong == ()
         assert min(counted.right, MANY - counted.right) > MANY // 25
         assert counted.unknown < MANY // 100
+        assert (counted.undecided > 0) == (workload in UNDECIDED)
 
 
 def test_counts_are_appended_by_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

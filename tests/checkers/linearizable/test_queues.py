@@ -100,27 +100,41 @@ def test_a_copy_of_a_value_that_was_enqueued_twice_is_lost() -> None:
     assert broken(TotalQueue(), *two, drain(7, 8), dequeue(9, 10, None, "info")) == {}
 
 
-def test_what_was_enqueued_when_nobody_saw_it_empty_may_be_there() -> None:
-    for calls in (
-        [enqueue(1, 2, 5)],
-        [enqueue(1, 4, 5), drain(2, 3)],
-        [enqueue(1, 2, 5), drain(3, 4, outcome="fail")],
-        [enqueue(1, 2, 5, key=1), drain(3, 4, key=2)],
-    ):
-        (finding,) = result("queue-lost", *calls).findings
-        assert finding.verdict == "unknown"
+MAY_BE_THERE = (
+    (enqueue(1, 2, 5),),
+    (enqueue(1, 4, 5), drain(2, 3)),
+    (enqueue(1, 2, 5), drain(3, 4, outcome="fail")),
+    (enqueue(1, 2, 5, key=1), drain(3, 4, key=2)),
+)
+
+
+@pytest.mark.parametrize("calls", MAY_BE_THERE)
+def test_what_was_enqueued_when_no_operation_saw_it_empty_may_be_there(calls: list[Call]) -> None:
+    (finding,) = only(TotalQueue(), events(*calls), "queue-lost").findings
+    assert finding.verdict == "unknown"
+    key = "key 1" if calls[0].key else "the object"
     assert finding.sentence == (
         "1 value was enqueued and not dequeued, and may be in the queue or with dequeues of unknown outcome: the "
-        "first is 5 of key 1."
+        f"first is 5 of {key}."
     )
+    (finding,) = result("queue-lost", *calls).findings
+    assert finding.verdict == "valid"
+    assert verdicts(*calls) == {}
 
 
 def test_dequeues_in_doubt_may_have_taken_one_value_each() -> None:
     two = (enqueue(1, 2, 5), enqueue(1, 2, 6), drain(7, 8))
-    assert verdicts(*two, dequeue(3, 4, None, "info"))["queue-lost"] == "invalid"
     both = (dequeue(3, 4, None, "info"), dequeue(3, 4, None, "none"))
-    assert verdicts(*two, *both)["queue-lost"] == "unknown"
-    assert verdicts(*two, drain(3, 4, outcome="info"))["queue-lost"] == "unknown"
+    assert verdicts(*two, both[0])["queue-lost"] == "invalid"
+    for in_doubt in (both, [drain(3, 4, outcome="info")]):
+        assert only(TotalQueue(), events(*two, *in_doubt), "queue-lost").verdict == "unknown"
+        assert verdicts(*two, *in_doubt) == {}
+
+
+def test_what_is_in_a_queue_at_the_end_has_its_place_in_the_order() -> None:
+    calls = (enqueue(1, 2, 1), enqueue(3, 4, 2))
+    assert verdicts(*calls, dequeue(5, 6, 1)) == {}
+    assert set(verdicts(*calls, dequeue(5, 6, 2))) == {"queue-order"}
 
 
 def test_an_enqueue_in_doubt_may_be_there_or_not() -> None:
