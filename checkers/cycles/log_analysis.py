@@ -87,15 +87,16 @@ class LogAnalysis:
 def _transactions(rows: LogRows) -> tuple[Transactions, Numbers]:
     """Return the transactions as they ended, and of each part its transaction.
 
-    Of one in doubt it is unknown when it ended. Parts of one are what one process ended at one time
-    (``nemesis.history.foreign.logs``).
+    Of one in doubt it is unknown when it ended. Parts of one are what one process ended at one time, or, without a
+    completion, began at one time (``nemesis.history.foreign.logs``).
     """
     names: dict[str, int] = {}
     base = [names.setdefault(process_of(word), len(names)) for word in rows.processes]
     process = np.array([*base, NONE], dtype=np.int64)[rows.process]
-    permutation = np.lexsort((rows.op, process, rows.ended))
+    permutation = np.lexsort((rows.op, ~rows.is_ended, process, rows.ended))
     is_first = np.ones(len(permutation), dtype=np.bool_)
     is_first[1:] = (np.diff(rows.ended[permutation]) != 0) | (np.diff(process[permutation]) != 0)
+    is_first[1:] |= np.diff(rows.is_ended[permutation])
     txn = np.empty(len(permutation), dtype=np.int64)
     txn[permutation] = np.cumsum(is_first) - 1
     first = permutation[is_first]

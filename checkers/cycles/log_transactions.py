@@ -16,7 +16,8 @@ sender (wr). A poll that did not return a record says nothing (it may lag), so t
 
 Each send or poll by itself counts as a transaction, too. A transaction in doubt has committed if a record of it was
 polled; then it comes before who polled the record, and after the senders of what it reports to have polled. When it
-ended is unknown. Of one that no poll shows nothing follows, because no transaction comes after it. Limits: a value that
+ended is unknown. Of one that no poll shows nothing follows, because no transaction comes after it. A send without a
+completion is in doubt, too. Limits: a value that
 was sent twice to a log is left out (``duplicate`` tells of it); all sends and polls fit into memory, and one task
 judges them. Source: jepsen.tests.kafka, for what logs tell of transactions.
 """
@@ -54,7 +55,7 @@ BY_POLLS: Final = {
 
 
 class LogTransactions(GlobalCheck[LogRows]):
-    kinds = frozenset({Kind.INVOKE, Kind.OK, Kind.INFO})
+    kinds = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})
     columns = ("f", "op", "value", "offset", "offsets", "values", "topic")
 
     @classmethod
