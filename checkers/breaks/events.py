@@ -140,8 +140,7 @@ def become_leader(time: int, node: int, epoch: int, end: int, **columns: Any) ->
         "become-leader",
         leader_epoch=epoch,
         log_end_offset=end,
-        log_start_offset=0,
-        **{"high_watermark": 0, **TP, **columns},
+        **{"high_watermark": 0, "log_start_offset": 0, **TP, **columns},
     )
 
 

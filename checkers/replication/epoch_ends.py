@@ -27,13 +27,17 @@ What a correct cluster does and is not convicted for: a broker leads in its own 
 from its own log; a leader knows its epoch before it has written anything; an epoch without records is forgotten when
 the log is opened again; an epoch before the first one that is known is answered as requested; a follower truncates
 more than it must (to its high watermark), or asks in several rounds; a leader that starts again in its leader epoch may
-have lost what it had not synced, and a follower may still hold its earlier answer.
+have lost what it had not synced, and a follower may still hold its earlier answer; a broker that is killed before it
+has checkpointed a raised log start opens its log with the earlier start, and the epochs below the raised one are known
+again if its epoch file or its batches have them.
 
 Limits: where the events do not say what a log holds (see ``lineage``), nothing is judged; of a moved log, the earlier
 epochs are not traced. A client names a topic, not
 its id: if a broker has led several topics of one name, it may have answered for each. Answers to followers are not
-traced; (b) sees what follows from them.
-Source: KIP-101, KIP-279, KAFKA-6361; UnifiedLog.endOffsetForEpoch, LeaderEpochFileCache.endOffsetFor.
+traced; (b) sees what follows from them. Of a log whose start went back, an answer for an epoch below the first one that
+is surely known may be any offset up to the start of that one: how much a recovery walks is not traced.
+Source: KIP-101, KIP-279, KAFKA-6361; UnifiedLog.endOffsetForEpoch, LeaderEpochFileCache.endOffsetFor and
+truncateFromStartAsyncFlush, LogSegment.recover.
 """
 
 from __future__ import annotations
@@ -122,9 +126,9 @@ class Query:
         if not lineage.is_known:
             self.is_decided = False
             return
-        end = lineage.end_of(self.asked)
-        low, high = self.possible.get(end.epoch, (end.offset, end.offset))
-        self.possible[end.epoch] = (min(low, end.offset), max(high, end.offset))
+        for epoch, (low, high) in lineage.possible_ends_of(self.asked).items():
+            lowest, highest = self.possible.get(epoch, (low, high))
+            self.possible[epoch] = (min(low, lowest), max(high, highest))
         self.rows |= {replica.led[0], *_rows_of(lineage, self.asked)}
 
     def allows(self, answer: EpochEnd) -> bool:

@@ -7,6 +7,10 @@ behind the cut, and a log that starts later lets the epoch in force begin there.
 
 A replica that moves to another log directory takes its epochs along, also those without records (KAFKA-15608).
 
+A start that a broker has not checkpointed goes back when the broker is killed. The batches below are there again, and
+their epochs are known again or stay forgotten (``is_start_lowered``). Kafka keeps those of its file, which it writes in
+the background, and recovers only epochs that are larger than all of them; the reference recovers those of the batches.
+
 ``unknown_from`` is set where the events do not say what the log holds: a log that was there before, records that a
 killed broker appended and did not trace, and a log that compaction has changed and that is opened again or moves.
 """
@@ -51,6 +55,8 @@ class Lineage:
     """From this offset on it is not known what the log holds; None: all is known."""
     is_opened: bool = False
     is_cleaned: bool = False
+    is_start_lowered: bool = False
+    """It was opened with an earlier start than it had: of epochs up to the first one, the log may know more."""
 
     @property
     def is_known(self) -> bool:
@@ -73,6 +79,17 @@ class Lineage:
         larger = self.after(epoch)
         floor = self.starts[larger - 1].epoch if larger > 0 else epoch
         return EpochEnd(floor, self.starts[larger].offset)
+
+    def possible_ends_of(self, epoch: int) -> dict[int, tuple[int, int]]:
+        """Return the smallest and the largest offset at which an epoch may end, by the epoch that may be answered.
+
+        Where the start went back, each epoch up to the requested one may be the largest that is known again. It ends at
+        the start of a larger one: behind the log start, and at most where the first epoch begins that is surely known.
+        """
+        end = self.end_of(epoch)
+        if self.is_start_lowered and self.starts and 0 <= epoch < self.starts[0].epoch:
+            return dict.fromkeys(range(epoch + 1), (self.start, end.offset))
+        return {end.epoch: (end.offset, end.offset)}
 
     def after(self, epoch: int) -> int:
         """Return the position of the first larger epoch."""
@@ -143,7 +160,9 @@ class Lineage:
             self._empty(0)
         elif is_new or self.is_cleaned or start == end:
             self.starts, self.start, self.end, self.unknown_from = [], start, end, 0
+            self.is_start_lowered = False
         else:
+            self.is_start_lowered |= start < self.start
             if end > self.end:
                 self._lose_sight(self.end)
             self._cut(end)
@@ -153,6 +172,7 @@ class Lineage:
 
     def _empty(self, offset: int) -> None:
         self.starts, self.start, self.end, self.unknown_from = [], offset, offset, None
+        self.is_start_lowered = False
 
     def _lose_sight(self, offset: int) -> None:
         self.unknown_from = offset if self.unknown_from is None else min(offset, self.unknown_from)
@@ -176,3 +196,4 @@ class Lineage:
         if position > 0:
             first = self.starts[position - 1]._replace(offset=offset)
             self.starts[:position] = [first]
+            self.is_start_lowered = False

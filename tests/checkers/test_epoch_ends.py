@@ -14,6 +14,7 @@ from nemesis.checkers.breaks.events import (
     client,
     history,
     loaded,
+    log_start,
     truncate,
 )
 from nemesis.checkers.breaks.isr_joins import follows
@@ -128,6 +129,55 @@ def test_a_process_that_ended_leads_no_longer() -> None:
     again = loaded(3, 1, 6, incarnation=2)
     result = judged(LOG, again, epoch_end(4, 1, 1, 1, 4))
     assert result.numbers["answers"] == 0
+
+
+def with_start(lowered_to: int) -> list[Event]:
+    """Broker 1 raises its log start to 5, leads in leader epoch 3, and is started again with this log start."""
+    again = {"incarnation": 2, "log_start_offset": lowered_to}
+    return [
+        *LOG,
+        log_start(2, 1, 5, 6),
+        become_leader(3, 1, 3, 6, log_start_offset=5),
+        loaded(4, 1, 6, **again),
+        become_leader(5, 1, 4, 6, **again),
+    ]
+
+
+@pytest.mark.parametrize("end", [4, 5])
+def test_a_log_whose_start_went_back_may_know_its_first_epochs_again(end: int) -> None:
+    """Leader epoch 0 ends at 4 by the batches, and at 5 by the epoch file of the raised start."""
+    cut = [follows(6, 2, 4, 6), truncate(8, 2, end, leader_epoch=4)]
+    result = judged(FOLLOWER, with_start(0), epoch_end(6, 1, 0, 0, end), cut)
+    assert (result.findings, result.numbers) == ((), {"answers": 1, "truncations": 1})
+
+
+def test_a_log_whose_start_went_back_knows_no_more_than_it_had() -> None:
+    for epoch, offset in ((0, 6), (1, 4), (2, 5), (-1, -1)):
+        assert len(sentences(with_start(0), epoch_end(6, 1, 0, epoch, offset))) == 1
+    assert sentences(with_start(0), epoch_end(6, 1, 1, 0, 4)) == []
+    assert sentences(with_start(0), epoch_end(6, 1, 1, 1, 5)) == []
+    cut = [follows(6, 2, 4, 6), truncate(8, 2, 6, leader_epoch=4)]
+    assert len(sentences(FOLLOWER, with_start(0), cut)) == 1
+
+
+@pytest.mark.parametrize(("asked", "epoch"), [(2, 2), (3, 2), (4, 4)])
+def test_a_log_whose_start_went_back_is_judged_from_its_first_known_epoch_on(
+    asked: int, epoch: int
+) -> None:
+    assert sentences(with_start(0), epoch_end(6, 1, asked, epoch, 6)) == []
+    assert len(sentences(with_start(0), epoch_end(6, 1, asked, epoch, 5))) == 1
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param(with_start(5), id="checkpointed"),
+        pytest.param([*with_start(0), log_start(6, 1, 5, 6, incarnation=2)], id="raised-again"),
+    ],
+)
+def test_epochs_below_the_log_start_are_forgotten(events: list[Event]) -> None:
+    assert sentences(events, epoch_end(7, 1, 0, 0, 5)) == []
+    assert len(sentences(events, epoch_end(7, 1, 0, 0, 4))) == 1
 
 
 def test_a_follower_truncates_to_what_both_have() -> None:

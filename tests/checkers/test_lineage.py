@@ -8,7 +8,14 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nemesis.checkers.breaks.events import append, become_leader, broker, loaded, truncate
+from nemesis.checkers.breaks.events import (
+    append,
+    become_leader,
+    broker,
+    loaded,
+    log_start,
+    truncate,
+)
 from nemesis.checkers.replication.lineage import NO_EPOCH, EpochEnd, EpochStart, Lineage
 from nemesis.history.events import Event
 from nemesis.reference.adapters.disk import RealDisk
@@ -18,7 +25,7 @@ from nemesis.reference.model import TopicPartition
 from tests.reference.log.batches import PRODUCERS, assigned, batch
 
 EPOCHS = 12
-STEPS = ("append", "append", "follow", "lead", "truncate", "start", "restart", "give-up")
+STEPS = ("append", "append", "follow", "lead", "truncate", "start", "restart", "crash", "give-up")
 
 steps = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 20)), max_size=40)
 
@@ -68,7 +75,8 @@ class TracedLog:
                 start, LogStartOffsetIncrementReason.CLIENT_RECORD_DELETION
             )
             return broker(1, 1, "log-start-offset", **self._bounds())
-        self.log = self._open(log.log_start_offset)
+        lost = number if action == "crash" else 0
+        self.log = self._open(max(0, log.log_start_offset - lost))
         self.epoch = self.log.latest_epoch or 0
         return loaded(1, 1, self.log.log_end_offset, log_start_offset=self.log.log_start_offset)
 
@@ -104,8 +112,30 @@ def test_it_says_what_the_log_says(taken: list[tuple[str, int]]) -> None:
             assert event is not None
             lineage.take_in((row, event))
             if lineage.is_known:
-                said = [lineage.end_of(epoch) for epoch in range(-1, EPOCHS + 2)]
-                assert said == [traced.end_of(epoch) for epoch in range(-1, EPOCHS + 2)], action
+                first = lineage.starts[0].epoch if lineage.starts else EPOCHS + 2
+                for epoch in range(-1, EPOCHS + 2):
+                    end = traced.end_of(epoch)
+                    if lineage.is_start_lowered and epoch < first:
+                        assert is_possible(end, lineage, epoch), action
+                    else:
+                        assert lineage.end_of(epoch) == end, action
+
+
+def is_possible(end: EpochEnd, lineage: Lineage, epoch: int) -> bool:
+    """Return whether the log may answer this; a log that is not known to have any epoch never leads."""
+    low, high = lineage.possible_ends_of(epoch).get(end.epoch, (1, 0))
+    return not lineage.starts or low <= end.offset <= high
+
+
+def test_epochs_below_a_start_that_went_back_may_be_known_again() -> None:
+    lineage = opened()
+    lineage.take_in((1, append(1, 1, 1, 0, last=3)))
+    lineage.take_in((2, append(1, 1, 3, 4, last=5)))
+    lineage.take_in((3, log_start(2, 1, 5, 6)))
+    assert lineage.possible_ends_of(2) == {2: (5, 5)}
+    lineage.take_in((4, loaded(3, 1, 6, log_start_offset=2)))
+    assert lineage.possible_ends_of(2) == {0: (2, 5), 1: (2, 5), 2: (2, 5)}
+    assert lineage.possible_ends_of(3) == {3: (6, 6)}
 
 
 def test_most_logs_that_are_opened_again_are_known() -> None:

@@ -10,6 +10,7 @@ from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.log.errors import OffsetOutOfRangeError
 from nemesis.reference.log.log import Log, LogStartOffsetIncrementReason
 from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.model import OffsetAndEpoch
 from tests.reference.log.batches import batch
 from tests.reference.log.logs import MANY, TP, read_all
 
@@ -116,6 +117,20 @@ def test_a_start_within_a_segment_hides_what_is_below(tmp_path: Path) -> None:
     assert kept.log.truncate_to(2)  # not below the start
     assert kept.log.log_end_offset == 6
     assert kept.log.high_watermark == 6
+
+
+def test_a_start_that_was_not_checkpointed_goes_back_and_its_epochs_are_known_again(
+    tmp_path: Path,
+) -> None:
+    kept = Kept(tmp_path)
+    for epoch in (3, 4, 5):
+        kept.log.append_as_leader(batch(2), epoch)
+    kept.log.update_high_watermark(6)
+    assert kept.log.maybe_increment_log_start_offset(3, Reason.CLIENT_RECORD_DELETION)
+    assert kept.log.end_offset_for_epoch(3) == OffsetAndEpoch(offset=3, leader_epoch=3)
+    again = Kept(tmp_path).log
+    assert again.log_start_offset == 0
+    assert again.end_offset_for_epoch(3) == OffsetAndEpoch(offset=2, leader_epoch=3)
 
 
 def test_the_start_is_kept_where_it_was_checkpointed(tmp_path: Path) -> None:
