@@ -210,7 +210,7 @@ FETCHES_ANSWERED: Final = Property(
     source="KIP-227, KIP-219; FetchSession, FetchContext, FetchSessionHandler.",
     check=FetchesAnswered,
     decided_from=frozenset({EventSource.CLIENTS}),
-    recorded_since=10,
+    recorded_since=11,
     reason=explain.fetches_answered,
     breaks=breaks.FETCHES_ANSWERED,
 )

@@ -1,4 +1,4 @@
-"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 9 only lack columns.
+"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 10 only lack columns.
 
 Until format 3 some columns meant different things in different kinds of events: ``offset`` was a duration in
 ``convergence``, ``detail`` held counts, states, settings and reasons. Format 4 gave each meaning a column of its own.
@@ -25,14 +25,16 @@ from nemesis.history.schema import SCHEMA
 
 READABLE: Final = frozenset({2, 3})
 """Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
-UNCHANGED: Final = frozenset({4, 5, 6, 7, 8, 9})
-"""Older versions whose columns mean what they mean today; they lack those of ``_NEW_IN_10``, before format 9 those of
-``_NEW_IN_9``, before format 8 those of ``_NEW_IN_8``, before format 7 those of ``_NEW_IN_7``, and before format 6 those
+UNCHANGED: Final = frozenset({4, 5, 6, 7, 8, 9, 10})
+"""Older versions whose columns mean what they mean today; they lack those of ``_NEW_IN_11``, before format 10 those of
+``_NEW_IN_10``, before format 9 those of ``_NEW_IN_9``, before format 8 those of ``_NEW_IN_8``, before format 7 those of ``_NEW_IN_7``, and before format 6 those
 of ``_NEW_IN_6``. Until format 6 only
 logs, segments and batches were read from the files of brokers. Format 4 had neither ``control-request-answered`` nor
 ``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no
 ``live``, ``log-loaded`` no ``log_dir``, answers to polls no ``log_start_offset`` and ``last_offset``, and completions
 of sends no ``count``."""
+LAST_WITHOUT_FETCHES: Final = 10
+"""The last version that has nothing of what clients ask in fetches."""
 LAST_WITHOUT_TRANSACTIONS: Final = 9
 """The last version that has nothing of transactions of our own runs."""
 LAST_WITHOUT_INSTANCES: Final = 8
@@ -68,13 +70,18 @@ _NEW_IN_10: Final = frozenset(
         "derived_from",
     }
 )
+_NEW_IN_11: Final = frozenset(
+    {"fetch_session", "fetch_epoch", "asked", "forgotten", "answered", "failed"}
+)
 
 
 def _columns_without(schema: pa.Schema, names: frozenset[str]) -> pa.Schema:
     return pa.schema([field for field in schema if field.name not in names])
 
 
-SCHEMA_9: Final = _columns_without(SCHEMA, _NEW_IN_10)
+SCHEMA_10: Final = _columns_without(SCHEMA, _NEW_IN_11)
+"""The columns of format 10."""
+SCHEMA_9: Final = _columns_without(SCHEMA_10, _NEW_IN_10)
 """The columns of format 9."""
 SCHEMA_8: Final = _columns_without(SCHEMA_9, _NEW_IN_9)
 """The columns of format 8."""
@@ -91,6 +98,7 @@ OLDER_SCHEMA: Final = _columns_without(UNCHANGED_SCHEMA, _NEW_IN_4)
 def unchanged_schema(version: int) -> pa.Schema:
     """Return the columns of one of ``UNCHANGED``."""
     newer = {
+        LAST_WITHOUT_FETCHES: SCHEMA_10,
         LAST_WITHOUT_TRANSACTIONS: SCHEMA_9,
         LAST_WITHOUT_INSTANCES: SCHEMA_8,
         LAST_WITHOUT_GROUPS: SCHEMA_7,

@@ -142,7 +142,7 @@ LAST_STABLE_OFFSET_AT_REST: Final = Property(
     check=StableAtRest,
     decided_from=frozenset({EventSource.CLIENTS, EventSource.HARNESS, EventSource.FAULTS}),
     workloads=frozenset({"transactions"}),
-    recorded_since=10,
+    recorded_since=11,
     reason=explain.last_stable_offset_at_rest,
     breaks=breaks.LAST_STABLE_OFFSET_AT_REST,
 )
