@@ -26,13 +26,11 @@ from nemesis.history.schema import SCHEMA
 READABLE: Final = frozenset({2, 3})
 """Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
 UNCHANGED: Final = frozenset({4, 5, 6, 7, 8, 9, 10})
-"""Older versions whose columns mean what they mean today; they lack those of ``_NEW_IN_11``, before format 10 those of
-``_NEW_IN_10``, before format 9 those of ``_NEW_IN_9``, before format 8 those of ``_NEW_IN_8``, before format 7 those of ``_NEW_IN_7``, and before format 6 those
-of ``_NEW_IN_6``. Until format 6 only
-logs, segments and batches were read from the files of brokers. Format 4 had neither ``control-request-answered`` nor
-``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no
-``live``, ``log-loaded`` no ``log_dir``, answers to polls no ``log_start_offset`` and ``last_offset``, and completions
-of sends no ``count``."""
+"""Older versions whose columns mean what they mean today. They lack those of ``_NEW_IN_11``, before format 10 those of
+``_NEW_IN_10``, and so on. Until format 6 only logs, segments and batches were read from the files of brokers. Format 4
+had neither ``control-request-answered`` nor ``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor
+``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``, answers to polls no
+``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
 LAST_WITHOUT_FETCHES: Final = 10
 """The last version that has nothing of what clients ask in fetches."""
 LAST_WITHOUT_TRANSACTIONS: Final = 9
