@@ -580,12 +580,14 @@ def keeps_an_old_high_watermark(events: list[Event], choose: Choose) -> list[Eve
     return [*waits(), *_with(events, index, fallen), *measured(_end(events))]
 
 
-def answers_what_the_client_has_removed(events: list[Event], choose: Choose) -> list[Event] | None:
-    removals = [i for i in _places(events, "fetch-received") if events[i].forgotten]
-    if not removals:
+def answers_what_the_client_has_not_asked(
+    events: list[Event], choose: Choose
+) -> list[Event] | None:
+    fetches = [i for i in _places(events, "fetch-received") if events[i].answered is not None]
+    if not fetches:
         return None
-    index = choose(removals)
-    answered = [*(events[index].answered or []), "id-1"]
+    index = choose(fetches)
+    answered = [*(events[index].answered or []), "id-99"]
     return _with(events, index, change(events[index], answered=answered))
 
 
@@ -619,7 +621,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "min-isr-behind-ack": [acknowledges_alone],
     "client-offsets-grow": [answers_less_than_before],
     "epoch-ends-answered": [answers_for_another_epoch],
-    "fetches-answered": [answers_what_the_client_has_removed],
+    "fetches-answered": [answers_what_the_client_has_not_asked],
     "log-matching": [tears_a_batch],
     "final-logs": [stores_other_bytes, stores_a_hole, stores_less_than_it_said],
     "offsets-at-rest": [answers_a_high_watermark_behind_its_end, keeps_an_old_high_watermark],
