@@ -9,4 +9,5 @@
 * ``at_rest``     whether transactions are possible once the faults have ended: a check and a property of its own
 * ``stable_at_rest``   whether readers of committed records reach the end of each partition
 * ``hanging``     transactions that stay open beyond their time-out; ``open_spans`` says for how long they were open
+* ``overdue``     how long a transaction may last, and what excuses one that lasts longer
 """

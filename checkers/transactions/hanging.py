@@ -2,7 +2,7 @@
 
 * **hanging-transaction**: a transaction is open in the log of a partition for no longer than the time-out of its
   producer, the interval in which coordinators look for such transactions, and the time that a cluster may take to
-  recover (``recovery_bound``). The time counts from its first batch or, if that is later, from when the coordinator
+  recover (``overdue``). The time counts from its first batch or, if that is later, from when the coordinator
   added the partition to it, and without faults, until its marker is appended or the run ends (``open_spans``).
   Smallest breaks: a transaction with a time-out of 5 ms begins at 1 ms, and the run ends a second later; the same if
   its marker is appended just before that.
@@ -24,7 +24,7 @@ Source: KIP-98, KIP-664; TransactionCoordinator.abortTimedOutTransactions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -36,18 +36,13 @@ from nemesis.checkers.framework.fold import Grouped, Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Segment
-from nemesis.checkers.liveness import recovery_bound, unexplained
+from nemesis.checkers.liveness import unexplained
 from nemesis.checkers.transactions import open_spans
 from nemesis.checkers.transactions.markers import WORKLOADS
 from nemesis.checkers.transactions.open_spans import Open
+from nemesis.checkers.transactions.overdue import MS, RunTime
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
-from nemesis.history.vocabulary.harness import ABORT_INTERVAL
-
-_END: Final = "end"
-_CLOCKS: Final = "clock"
-"""In the names of faults that move wall clocks."""
-_MS: Final = 1_000_000
 
 
 @dataclass(slots=True)
@@ -79,7 +74,7 @@ class HangingTransactions(Grouped[Report]):
         return Report(opened, [*open_spans.ended(rows), *open_spans.open_at_end(rows)])
 
     def finish(self, summaries: list[tuple[Key, Report]]) -> Results:
-        run = _Run([item for _, report in summaries for item in report.rows])
+        run = RunTime([item for _, report in summaries for item in report.rows])
         findings = [
             item
             for (topic, partition), report in summaries
@@ -90,65 +85,32 @@ class HangingTransactions(Grouped[Report]):
         return conclude(HANGING_TRANSACTION, checked=opened, findings=findings)
 
 
-class _Run:
-    """What the events of the whole run say about time."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.rows = rows
-        self.windows = unexplained.without_faults(rows, _END)
-        self.end_row = max((row for row, event in rows if event.phase == _END), default=None)
-        self.moved = min(
-            (event.time for _, event in rows if _CLOCKS in (event.fault or "")), default=None
-        )
-        self._recovery_ms = recovery_bound.bound_ms(rows)
-        self._interval_ms = next(
-            (event.duration_ms for _, event in rows if event.setting == ABORT_INTERVAL), None
-        )
-
-    def bound_ms(self, transaction: Open) -> int | None:
-        """How long the transaction may be open without a fault; None if that is not recorded."""
-        parts = (self._recovery_ms, self._interval_ms, transaction.timeout_ms)
-        return None if None in parts else sum(part or 0 for part in parts)
-
-
-def _judge(tp: str, transaction: Open, run: _Run) -> Iterator[Finding]:
+def _judge(tp: str, transaction: Open, run: RunTime) -> Iterator[Finding]:
     """Say of a transaction whether its end came too late, or is overdue."""
     if transaction.ended is None:
-        start, stop = run.windows[-1] if run.windows else (0, 0)
-        yield _overdue(tp, transaction, run, start, unexplained.measured_until(run.rows, stop))
+        start, stop = run.last_window
+        yield _overdue(tp, transaction, run, start, run.measured_until(stop))
         return
-    bound_ms = run.bound_ms(transaction)
+    bound_ms = run.bound_ms(transaction.timeout_ms)
     for start, stop in run.windows:
         end = min(stop, transaction.ended)
-        if bound_ms is not None and end - max(start, transaction.since) > bound_ms * _MS:
-            end = unexplained.measured_until(run.rows, end)
+        if bound_ms is not None and end - max(start, transaction.since) > bound_ms * MS:
             yield _overdue(tp, transaction, run, start, end)
             return
 
 
-def _overdue(tp: str, transaction: Open, run: _Run, start: int, end: int) -> Finding:
+def _overdue(tp: str, transaction: Open, run: RunTime, start: int, end: int) -> Finding:
     """``start`` and ``end`` (ns): of a time without faults."""
     since = max(start, transaction.since)
-    lasted_ms = max(end - since, 0) // _MS
-    bound_ms = run.bound_ms(transaction)
-    doubt = None
-    if bound_ms is None:
-        doubt = "how long it may take is not recorded"
-    elif lasted_ms <= bound_ms:
-        doubt = f"the coordinator may take {bound_ms:,} ms"
-    elif run.moved is not None and run.moved <= end:
-        doubt = "a wall clock was moved, by which coordinators measure time-outs"
-    else:
-        doubt = unexplained.excuse(run.rows, since, end, lasted_ms - bound_ms)
+    bound_ms = run.bound_ms(transaction.timeout_ms)
+    doubt = run.doubt(since, end, bound_ms)
     is_open = transaction.ended is None
     sentence = (
         f"A transaction of producer {transaction.producer_id} {'holds' if is_open else 'held'} the last stable offset "
-        f"of {tp} at offset {transaction.offset}: it was open for {lasted_ms:,} ms without a fault "
+        f"of {tp} at offset {transaction.offset}: it was open for {max(end - since, 0) // MS:,} ms without a fault "
         f"{'when the run ended' if is_open else 'before its marker was appended'}"
     )
-    sentence += (
-        f", and the coordinator may take {bound_ms:,} ms." if doubt is None else f"; {doubt}."
-    )
+    sentence += f", and it may last {bound_ms:,} ms." if doubt is None else f"; {doubt}."
     verdict = Verdict.INVALID if doubt is None else Verdict.UNKNOWN
     last = run.end_row if is_open else transaction.end_row
     rows = sorted([transaction.row, *(() if last is None else (last,))])

@@ -2,9 +2,8 @@
 
 **last-stable-offset-at-rest**: at the end of a run, the last stable offset that a leader answers to the last reader of
 committed records reaches the high watermark of the same answer. A partition is judged if it stayed below for longer,
-without faults, than a transaction may last: its time-out, the interval in which coordinators look for such
-transactions, and the time that a cluster may take to recover (``recovery_bound``). Smallest break: a last stable offset
-of 5 with a high watermark of 9, from a second after all faults to the end.
+without faults, than a transaction may last (``overdue``). Smallest break: a last stable offset of 5 with a high
+watermark of 9, from a second after all faults to the end.
 
 Why this is the promise: consumers of committed records wait for the last stable offset. Before the last reads, a new
 producer of each transactional id has aborted what was open, and no client begins a transaction after that.
@@ -35,17 +34,12 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
-from nemesis.checkers.liveness import recovery_bound, unexplained
+from nemesis.checkers.liveness import unexplained
+from nemesis.checkers.transactions.overdue import MS, RunTime
 from nemesis.checkers.transactions.produced import INIT, POLL
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
-from nemesis.history.vocabulary.harness import ABORT_INTERVAL
 from nemesis.history.vocabulary.transactions import LAST_READER
-
-_END: Final = "end"
-_CLOCKS: Final = "clock"
-"""In the names of faults that move wall clocks."""
-_MS: Final = 1_000_000
 
 
 class StableAtRest(EventListCheck):
@@ -73,8 +67,13 @@ class StableAtRest(EventListCheck):
             if event.f == POLL and (event.last_stable_offset or -1) >= 0:
                 polls[tp_name(event.topic, event.partition), event.topic_id].append(row)
         permitted = losses.Losses(rows)
+        run = RunTime([item for item in rows if item[1].kind in unexplained.KINDS])
+        timeouts_ms = [
+            event.timeout_ms for _, event in rows if event.f == INIT and event.timeout_ms
+        ]
+        bound_ms = run.bound_ms(max(timeouts_ms, default=None))
         findings = [
-            permitted.allow(_behind(tp, held, rows), tp, losses.TRANSACTIONS_TOPIC)
+            permitted.allow(_behind(tp, held, run, bound_ms), tp, losses.TRANSACTIONS_TOPIC)
             for (tp, _), answers in sorted(polls.items(), key=str)
             if (held := _held(answers))
         ]
@@ -93,44 +92,19 @@ def _held(answers: Sequence[Row]) -> list[Row]:
     return list(held)[::-1]
 
 
-def _behind(tp: str, held: Sequence[Row], rows: Sequence[Row]) -> Finding:
+def _behind(tp: str, held: Sequence[Row], run: RunTime, bound_ms: int | None) -> Finding:
     """Say of a partition that is behind whether it has been for too long."""
-    run = [item for item in rows if item[1].kind in unexplained.KINDS]
-    windows = unexplained.without_faults(run, _END)
     (first_row, first), (last_row, last) = held[0], held[-1]
-    since = max(windows[-1][0] if windows else 0, first.time)
-    end = unexplained.measured_until(run, last.time)
-    lasted_ms = max(end - since, 0) // _MS
-    bound_ms = _bound_ms(rows, run)
-    doubt = None
-    if bound_ms is None:
-        doubt = "how long a transaction may last is not recorded"
-    elif lasted_ms <= bound_ms:
-        doubt = f"a transaction may last {bound_ms:,} ms"
-    elif any(_CLOCKS in (event.fault or "") for _, event in run):
-        doubt = "a wall clock was moved, by which coordinators measure time-outs"
-    else:
-        doubt = unexplained.excuse(run, since, end, lasted_ms - bound_ms)
+    since, end = max(run.last_window[0], first.time), run.measured_until(last.time)
+    doubt, lasted_ms = run.doubt(since, end, bound_ms), max(end - since, 0) // MS
     sentence = (
-        f"The last stable offset of {tp} stayed at {last.last_stable_offset} for {lasted_ms:,} ms without a fault, "
-        f"below the high watermark {last.high_watermark}, though all producers had ended"
+        f"The last stable offset of {tp} stayed at {last.last_stable_offset} for {lasted_ms:,} ms without "
+        f"a fault, below the high watermark {last.high_watermark}, though all producers had ended"
     )
     sentence += f"; {doubt}." if doubt else f". A transaction may last {bound_ms:,} ms."
     verdict = Verdict.UNKNOWN if doubt else Verdict.INVALID
     about = dict.fromkeys([first_row, last_row])
     return finding(LAST_STABLE_OFFSET_AT_REST.name, tp, sentence, *about, verdict=verdict)
-
-
-def _bound_ms(rows: Sequence[Row], run: Sequence[Row]) -> int | None:
-    """How long a transaction may last without faults; None if that is not recorded."""
-    timeout_ms = max((event.timeout_ms or 0 for _, event in rows if event.f == INIT), default=0)
-    interval_ms = next(
-        (event.duration_ms for _, event in run if event.setting == ABORT_INTERVAL), None
-    )
-    recovery_ms = recovery_bound.bound_ms(run)
-    if not timeout_ms or interval_ms is None or recovery_ms is None:
-        return None
-    return timeout_ms + interval_ms + recovery_ms
 
 
 LAST_STABLE_OFFSET_AT_REST: Final = Property(

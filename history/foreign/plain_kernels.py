@@ -57,9 +57,9 @@ NIL, NUMBER, PAIR, PAIR_NIL, NESTED, MICROS = range(6)
 INVOKE, OK, FAIL, INFO = range(4)
 READ, WRITE, CAS, TXN = range(4)
 MISSING: Final = -1
+"""The number of an entry that a line does not have, and the count of a read without an answer."""
 ABSENT: Final = -2
 """The count of a read that states no answer, not even nil, until ``_is_answered``."""
-"""The number of an entry that a line does not have, and the count of a read without an answer."""
 NOT_PLAIN: Final = -1
 MICRO_READ, MICRO_WRITE = 0, 1
 

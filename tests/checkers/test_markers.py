@@ -118,7 +118,7 @@ class TestHanging:
         assert late.verdict is Verdict.INVALID
         assert late.findings[0].sentence == (
             "A transaction of producer 7 held the last stable offset of t-0 at offset 0: it was open for 897 ms "
-            "without a fault before its marker was appended, and the coordinator may take 18 ms."
+            "without a fault before its marker was appended, and it may last 18 ms."
         )
 
     def test_a_fault_explains_a_late_end(self) -> None:
@@ -145,7 +145,7 @@ class TestHanging:
         assert early.verdict is Verdict.UNKNOWN
         assert early.findings[0].sentence == (
             "A transaction of producer 7 holds the last stable offset of t-0 at offset 0: it was open for 9 ms without "
-            "a fault when the run ended; the coordinator may take 18 ms."
+            "a fault when the run ended; a transaction may last 18 ms."
         )
 
     def test_an_overdue_transaction_hangs(self) -> None:
@@ -153,7 +153,7 @@ class TestHanging:
         assert late.verdict is Verdict.INVALID
         assert late.findings[0].sentence == (
             "A transaction of producer 7 holds the last stable offset of t-0 at offset 0: it was open for 997 ms "
-            "without a fault when the run ended, and the coordinator may take 18 ms."
+            "without a fault when the run ended, and it may last 18 ms."
         )
 
     def test_nothing_is_due_while_a_fault_is_in_force(self) -> None:
