@@ -411,6 +411,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
         _refuse_options(options)
         return await self._connector().listen(protocol_factory, host, port)
 
+    def remove_reader(self, fd: Any) -> bool:  # noqa: ARG002
+        """Return False: nothing is read from a simulated socket, which gets its connections in one step."""
+        return False
+
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]  # noqa: ARG002
         """Raises RuntimeError: there are no threads here."""
         raise RuntimeError("a simulation has no threads")

@@ -63,8 +63,18 @@ class Acceptor:
             )
         return int(listening.getsockname()[1])
 
+    def stop_accepting(self) -> None:
+        """The first step of a shutdown; what the event loop has accepted comes in within two of its iterations.
+
+        asyncio loses a connection that it accepted in the iteration in which its server is closed: neither end would
+        learn of it (CPython's issue 109564).
+        """
+        if self._server is not None:
+            for listening in self._server.sockets:
+                asyncio.get_running_loop().remove_reader(listening)
+
     def shutdown(self) -> None:
-        """Accept no more; what waits is closed."""
+        """Listen no more; what waits is closed."""
         if self._server is not None:
             self._server.close()
         if self._throttled is not None:

@@ -68,6 +68,10 @@ class SocketServer:
     async def shutdown(self) -> None:
         """Stop listening and close every connection."""
         for acceptor in self.acceptors:
+            acceptor.stop_accepting()
+        for _ in range(2):  # those under way come to their Processors
+            await asyncio.sleep(0)
+        for acceptor in self.acceptors:
             acceptor.shutdown()
             for processor in acceptor.processors:
                 processor.shutdown()

@@ -6,7 +6,7 @@ import asyncio
 import socket as system
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -522,5 +522,21 @@ def test_sockets_get_the_buffers_that_are_configured() -> None:
         writer.close()
         await writer.wait_closed()
         await server.shutdown()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("iterations", range(5))
+def test_a_connection_that_is_being_accepted_at_the_shutdown_is_closed(iterations: int) -> None:
+    async def scenario() -> None:
+        server = SocketServer(configured())
+        ports = await server.startup()
+        with system.create_connection((HOST, ports["PLAINTEXT"])) as client:
+            client.setblocking(False)
+            for _ in range(iterations):
+                await asyncio.sleep(0)
+            await server.shutdown()
+            with suppress(ConnectionResetError):
+                assert await asyncio.get_running_loop().sock_recv(client, 1) == b""
 
     run(scenario)
