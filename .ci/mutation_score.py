@@ -15,7 +15,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from nemesis.mutants.generated.draw import all_mutations
 from nemesis.searching.generated.page import has_fallen, headline, part, stated_score, survivors
 from nemesis.searching.generated.results import MutantRecord, read_results
 from nemesis.searching.generated.score import score_table
@@ -37,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         records = merged(options.results)
         stated = stated_score(options.page.read_text(encoding="utf-8"))
-        judged = equivalent_mutants(SURVIVORS, all_mutations())
+        judged = equivalent_mutants(SURVIVORS)
     except (UsageError, OSError) as error:
         sys.stderr.write(f"mutation_score: {error}\n")
         return EXIT_USAGE

@@ -129,6 +129,7 @@ def _producer(running: Cluster, settings: dict[str, str]) -> Producer:
             "acks": "all",
             "enable.idempotence": True,
             "linger.ms": 5,
+            "batch.size": 16_384,
             **settings,
         }
     )

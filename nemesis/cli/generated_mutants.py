@@ -66,7 +66,7 @@ def run_generated(request: GeneratedRequest) -> None:
     part = None if request.batch is None else _batch(request.batch)
     globs = tuple(request.modules) or DEFAULT_MODULES
     mutations = all_mutations(globs)
-    judged = equivalent_mutants(SURVIVORS, all_mutations())
+    judged = equivalent_mutants(SURVIVORS)
     chosen = drawn(mutations, seed=request.draw_seed, count=request.count)
     batch = chosen if part is None else batch_of(chosen, *part)
     note(f"{len(batch)} mutants of {len(mutations)}")

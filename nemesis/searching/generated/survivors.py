@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nemesis.mutants.generated.draw import all_mutations
 from nemesis.mutants.generated.mutation import Mutation
+from nemesis.mutants.generated.sources import module_names
 from nemesis.support.errors import UsageError
 
 KINDS: Final = ("equivalent", "performance only")
@@ -76,14 +78,18 @@ def entries(text: str) -> Iterator[Entry]:
         yield Entry(match["name"], match["kind"], argument, number)
 
 
-def equivalent_mutants(page: Path, mutations: Iterable[Mutation]) -> set[str]:
-    """Return the present names of the mutants with an argument; raises ``UsageError`` for stale or unknown entries."""
+def equivalent_mutants(page: Path) -> set[str]:
+    """Return the present names of the mutants with an argument, from any module of the reference.
+
+    Raises ``UsageError`` for stale or unknown entries.
+    """
     if not page.exists():
         return set()
-    known = {mutation.key: mutation for mutation in mutations}
+    argued = list(entries(page.read_text(encoding="utf-8")))
+    known = {mutation.key: mutation for mutation in _mutations(argued)}
     moved = {key[:4] for key in known}
     names = set()
-    for entry in entries(page.read_text(encoding="utf-8")):
+    for entry in argued:
         key = entry.key
         if key is None or key not in known:
             reason = (
@@ -97,3 +103,9 @@ def equivalent_mutants(page: Path, mutations: Iterable[Mutation]) -> set[str]:
             )
         names.add(known[key].name)
     return names
+
+
+def _mutations(argued: Iterable[Entry]) -> list[Mutation]:
+    modules = {entry.key[0] for entry in argued if entry.key is not None}
+    present = modules & set(module_names(("*",)))
+    return all_mutations(sorted(present))
