@@ -4,8 +4,7 @@
 * ``edn``           the notation, read and written
 * ``lines``         a file to operations, whatever is damaged
 * ``wrappers``      maps around a vector of operations
-* ``plain_lines``   histories in the common form, read by compiled code (``plain_kernels``); ``plain_events`` writes
-  their events
+* ``plain``         histories in the common form, read by compiled code
 * ``sessions``      sessions of transactions without times, as dbcop, PolySI and Cobra have them
 * ``text_operations`` an operation per line, as Jepsen's ``history.txt`` and its log have it
 * ``binary_store``  the blocks of Jepsen's ``test.jepsen``; ``fressian`` reads the values in them

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from nemesis.cli.app import call
-from nemesis.history.foreign.plain_lines import WORTH_COMPILED
+from nemesis.history.foreign.plain.histories import WORTH_COMPILED
 
 _LINE_BYTES: Final = 50
 """At least, of each line that is written here."""

@@ -30,8 +30,8 @@ from nemesis.history.foreign.importing import (
     write_events,
 )
 from nemesis.history.foreign.names import FIRST_NAME, Names
-from nemesis.history.foreign.plain_events import write_plain
-from nemesis.history.foreign.plain_lines import PlainHistory, read_plain
+from nemesis.history.foreign.plain.events import write_plain
+from nemesis.history.foreign.plain.histories import PlainHistory, read_plain
 from nemesis.history.foreign.sessions import is_directory_of_logs
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.sources import EventSource

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nemesis.cli.kernel_cache import WORKLOADS, history
-from nemesis.history.foreign.plain_lines import WORTH_COMPILED, read_plain
+from nemesis.history.foreign.plain.histories import WORTH_COMPILED, read_plain
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from nemesis.history import raw_lines
-from nemesis.history.foreign import plain_lines
 from nemesis.history.foreign.importing import Imported, read_file, write_events
 from nemesis.history.foreign.origins import FILE
-from nemesis.history.foreign.plain_events import write_plain
-from nemesis.history.foreign.plain_lines import PlainHistory, parse_plain, read_plain
+from nemesis.history.foreign.plain import histories
+from nemesis.history.foreign.plain.events import write_plain
+from nemesis.history.foreign.plain.histories import PlainHistory, parse_plain, read_plain
 from nemesis.history.ingest import ingest
 from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory, RunInfo
@@ -147,7 +147,7 @@ def test_random_histories_give_the_same_events(workload: str, tmp_path: Path) ->
 def test_a_text_of_many_chunks_gives_the_same_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plain_lines, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(histories, "CHUNK_BYTES", 100)
     for number, workload in enumerate(WORKLOADS):
         text = drawn(Random(f"{workload}/15"), workload)
         history = plain(text, workload)
@@ -223,16 +223,16 @@ def test_a_history_of_more_numbers_than_a_list_counts_is_not_plain(
     text: str, workload: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = 4 if workload == "register" else 15
-    monkeypatch.setattr(plain_lines, "MOST_NUMBERS", numbers)
+    monkeypatch.setattr(histories, "MOST_NUMBERS", numbers)
     assert plain(text, workload) is not None
-    monkeypatch.setattr(plain_lines, "MOST_NUMBERS", numbers - 1)
+    monkeypatch.setattr(histories, "MOST_NUMBERS", numbers - 1)
     assert plain(text, workload) is None
 
 
 @pytest.mark.parametrize("highest", [9, 10])
 def test_processes_are_numbered_in_order(highest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = REGISTER.replace(":process 1", ":process 10")
-    monkeypatch.setattr(plain_lines, "MOST_PROCESSES", highest)
+    monkeypatch.setattr(histories, "MOST_PROCESSES", highest)
     history = plain(text, "register")
     assert history is not None
     assert history.process_names.tolist() == [0, 10]
@@ -244,7 +244,7 @@ def test_a_file_is_read_if_it_is_large(tmp_path: Path, monkeypatch: pytest.Monke
     file.write_text(REGISTER)
     compressed.write_bytes(gzip.compress(REGISTER.encode()))
     assert read_plain(file, "register") is None
-    monkeypatch.setattr(plain_lines, "WORTH_COMPILED", len(REGISTER))
+    monkeypatch.setattr(histories, "WORTH_COMPILED", len(REGISTER))
     for path in (file, compressed):
         history = read_plain(path, "register")
         assert history is not None

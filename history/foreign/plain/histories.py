@@ -1,6 +1,6 @@
 """Histories of plain EDN lines, which compiled code reads: much faster than ``lines``, and with the same result.
 
-A history is *plain* if each line is an operation of a client in a common form (``plain_kernels``) or an operation of
+A history is *plain* if each line is an operation of a client in a common form (``scanning``) or an operation of
 ``nemesis``, the lines are in order, and each process does one thing at a time. Then no line is damaged, and at most
 notes are written about the file. ``read_plain`` returns None for any other file, and ``importing.read_file`` reads it.
 
@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,11 +30,10 @@ from nemesis.history.foreign.edn import EdnError
 from nemesis.history.foreign.lines import GZIP, says_nothing
 from nemesis.history.foreign.operation_order import LINE_NS
 from nemesis.history.foreign.operations import NotAnOperation, Operation, operation_of
+from nemesis.history.foreign.plain import columns
+from nemesis.history.foreign.plain.columns import Bytes, Numbers
 from nemesis.history.foreign.problems import Damage, Problems
 from nemesis.history.freed_memory import keep_freed_memory
-
-if TYPE_CHECKING:
-    from nemesis.history.foreign.plain_kernels import Bytes, Numbers
 
 WORTH_COMPILED: Final = 2_000_000
 """Bytes of a file that are worth importing compiled code for."""
@@ -61,7 +60,7 @@ _KINDS: Final = MappingProxyType(
 _FUNCTIONS: Final = MappingProxyType(
     {"register": 0b0011, "cas-register": 0b0111, "list-append": 0b1000, "rw-register": 0b1000}
 )
-"""A bit for each function of a workload, as ``plain_kernels`` counts them."""
+"""A bit for each function of a workload, as ``columns`` counts them."""
 _NO_TEXT: Final = np.zeros(0, dtype=np.uint8)
 
 
@@ -70,7 +69,7 @@ class PlainHistory:
     """The lines of a plain history, without blank ones. Arrays have an entry for each line."""
 
     rows: Numbers
-    """A row of ``plain_kernels.COLUMNS`` for each line. Each column lies together in memory."""
+    """A row of ``plain_columns.COLUMNS`` for each line. Each column lies together in memory."""
     flat: Numbers
     """The micro-operations of all lines; other numbers may stand between them."""
     line: Numbers
@@ -106,7 +105,7 @@ def read_plain(path: Path, workload: str) -> PlainHistory | None:
     with ThreadPoolExecutor(1) as reader:
         reading = reader.submit(_text, path)
         if path.stat().st_size >= WORTH_COMPILED:
-            import_module("nemesis.history.foreign.plain_kernels")
+            import_module("nemesis.history.foreign.plain.compiled")
     text = reading.result()
     if text is None:
         return None
@@ -116,7 +115,7 @@ def read_plain(path: Path, workload: str) -> PlainHistory | None:
 
 def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     """Return the history in a text that ends with a line feed; None if it is not plain."""
-    from nemesis.history.foreign import plain_kernels as kernels
+    from nemesis.history.foreign.plain.pairing import pair
 
     rows, flat, numbers = _scanned(text, _KINDS[workload])
     if max(len(rows), numbers) > MOST_NUMBERS:
@@ -124,7 +123,7 @@ def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     others = _others(text, rows)
     if others is None:
         return None
-    is_said = rows[:, kernels.STATUS] != kernels.BLANK
+    is_said = rows[:, columns.STATUS] != columns.BLANK
     position = np.cumsum(is_said) - 1
     others = {int(position[line]): operation for line, operation in others.items()}
     line = np.flatnonzero(is_said) + 1
@@ -132,13 +131,13 @@ def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     errors = _errors(text, rows)
     problems = Problems()
     time = _times(rows, line, problems)
-    is_client = rows[:, kernels.STATUS] == kernels.PLAIN
-    if errors is None or time is None or not (rows[is_client, kernels.TYPE] == 0).any():
+    is_client = rows[:, columns.STATUS] == columns.PLAIN
+    if errors is None or time is None or not (rows[is_client, columns.TYPE] == 0).any():
         return None
-    names, process_numbers = _numbered(rows[is_client, kernels.PROCESS])
+    names, process_numbers = _numbered(rows[is_client, columns.PROCESS])
     process, seq, op, source = (np.full(len(rows), -1, dtype=np.int64) for _ in range(4))
     process[is_client] = process_numbers
-    if not kernels.pair(rows, process, len(names), _FUNCTIONS[workload], flat, seq, op, source):
+    if not pair(rows, process, len(names), _FUNCTIONS[workload], flat, seq, op, source):
         return None
     seq[~is_client] = np.count_nonzero(is_client) + np.arange(len(others))
     return PlainHistory(
@@ -154,7 +153,7 @@ def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
         others,
         errors,
         problems,
-        is_timed=bool((rows[0, kernels.TIME]) >= 0),
+        is_timed=bool((rows[0, columns.TIME]) >= 0),
     )
 
 
@@ -188,7 +187,7 @@ def _decompressed(path: Path) -> Bytes:
 
 def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers, int]:
     """The rows of all lines, their micro-operations, and how many numbers these are: between chunks there are gaps."""
-    from nemesis.history.foreign import plain_kernels as kernels
+    from nemesis.history.foreign.plain.scanning import lines, scan
 
     cuts = [0]
     while cuts[-1] < len(text):
@@ -203,30 +202,28 @@ def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers, int]:
     # Memory that is never written to is never taken.
     flat = np.empty(first_numbers[-1], dtype=np.int64)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        counts = threads.map(lambda chunk: kernels.lines(text, *chunk), chunks)
+        counts = threads.map(lambda chunk: lines(text, *chunk), chunks)
         first_rows = list(accumulate(counts, initial=0))
-        rows = np.empty((kernels.COLUMNS, first_rows[-1]), dtype=np.int64).T
+        rows = np.empty((columns.COLUMNS, first_rows[-1]), dtype=np.int64).T
 
-        def scan(chunk: tuple[int, int], first_row: int, first_number: int) -> int:
-            return kernels.scan(text, *chunk, kind, rows, first_row, flat, first_number)
+        def read(chunk: tuple[int, int], first_row: int, first_number: int) -> int:
+            return scan(text, *chunk, kind, rows, first_row, flat, first_number)
 
-        numbers = sum(threads.map(scan, chunks, first_rows, first_numbers))
+        numbers = sum(threads.map(read, chunks, first_rows, first_numbers))
     return rows, flat, numbers
 
 
 def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
     """The operations of lines that are not plain, by line; fills their rows. None if one is not of ``nemesis``."""
-    from nemesis.history.foreign import plain_kernels as kernels
-
-    lines = np.flatnonzero(rows[:, kernels.STATUS] == kernels.OTHER)
+    lines = np.flatnonzero(rows[:, columns.STATUS] == columns.OTHER)
     if len(lines) > MAX_OTHERS + len(rows) // 100:
         return None
     others: dict[int, Operation] = {}
     for line in lines.tolist():
         row = rows[line]
-        words = _words(text, row[kernels.SPAN_START], row[kernels.SPAN_END])
+        words = _words(text, row[columns.SPAN_START], row[columns.SPAN_END])
         if says_nothing(words):
-            row[kernels.STATUS] = kernels.BLANK
+            row[columns.STATUS] = columns.BLANK
             continue
         try:
             operation = operation_of(edn.loads(words), line + 1)
@@ -234,9 +231,9 @@ def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
             return None
         if operation.is_of_client:
             return None
-        row[kernels.TIME] = kernels.MISSING if operation.time is None else operation.time
-        row[kernels.INDEX] = kernels.MISSING if operation.index is None else operation.index
-        row[kernels.SPAN_START] = kernels.MISSING
+        row[columns.TIME] = columns.MISSING if operation.time is None else operation.time
+        row[columns.INDEX] = columns.MISSING if operation.index is None else operation.index
+        row[columns.SPAN_START] = columns.MISSING
         others[line] = operation
     return others
 
@@ -257,10 +254,8 @@ def _words(text: Bytes, start: int, end: int) -> str:
 
 def _errors(text: Bytes, rows: Numbers) -> dict[int, Any] | None:
     """The errors that lines state; None if one is not EDN."""
-    from nemesis.history.foreign import plain_kernels as kernels
-
-    lines = np.flatnonzero(rows[:, kernels.SPAN_START] >= 0)
-    spans = rows[lines, kernels.SPAN_START : kernels.SPAN_END + 1].tolist()
+    lines = np.flatnonzero(rows[:, columns.SPAN_START] >= 0)
+    spans = rows[lines, columns.SPAN_START : columns.SPAN_END + 1].tolist()
     known: dict[str, Any] = {}
     errors = {}
     for line, (start, end) in zip(lines.tolist(), spans, strict=True):
@@ -276,9 +271,7 @@ def _errors(text: Bytes, rows: Numbers) -> dict[int, Any] | None:
 
 def _times(rows: Numbers, line: Numbers, problems: Problems) -> Numbers | None:
     """The time of each line, as ``operation_order`` gives it; notes times that fall. None if lines are not in order."""
-    from nemesis.history.foreign import plain_kernels as kernels
-
-    time, index = rows[:, kernels.TIME], rows[:, kernels.INDEX]
+    time, index = rows[:, columns.TIME], rows[:, columns.INDEX]
     has_index, is_timed = index >= 0, time >= 0
     if has_index.any() and (index[0] > 1 or (np.diff(index) != 1).any() or index[0] < 0):
         return None
@@ -299,10 +292,8 @@ def _times(rows: Numbers, line: Numbers, problems: Problems) -> Numbers | None:
 
 def _is_order_open(rows: Numbers, time: Numbers) -> bool:
     """Whether a line may begin an operation at the time at which the line before it ends another one."""
-    from nemesis.history.foreign import plain_kernels as kernels
-
-    type_ = rows[:, kernels.TYPE]
+    type_ = rows[:, columns.TYPE]
     is_open = (
-        (type_[:-1] != kernels.INVOKE) & (type_[1:] <= kernels.INVOKE) & (time[:-1] == time[1:])
+        (type_[:-1] != columns.INVOKE) & (type_[1:] <= columns.INVOKE) & (time[:-1] == time[1:])
     )
     return bool((is_open & (time[1:] >= 0)).any())

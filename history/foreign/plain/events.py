@@ -17,7 +17,8 @@ from nemesis.history.foreign.importing import Imported
 from nemesis.history.foreign.names import word_of
 from nemesis.history.foreign.operations import NEMESIS
 from nemesis.history.foreign.origins import FILE
-from nemesis.history.foreign.plain_lines import PlainHistory
+from nemesis.history.foreign.plain import columns as layout
+from nemesis.history.foreign.plain.histories import PlainHistory
 from nemesis.history.foreign.vocabulary import aside
 from nemesis.history.schema import SCHEMA
 
@@ -44,8 +45,6 @@ def write_plain(history: PlainHistory, directory: Path, raw: Path) -> Imported:
 
 def events_of_plain(history: PlainHistory) -> pa.Table:
     """Return the events in the order of time: those columns of the schema that are set."""
-    from nemesis.history.foreign import plain_kernels as kernels
-
     rows, is_client = history.rows, history.process >= 0
     columns: dict[str, Any] = {
         "time": history.time,
@@ -53,7 +52,7 @@ def events_of_plain(history: PlainHistory) -> pa.Table:
         "op": pa.array(history.op, mask=~is_client),
     }
     columns |= _words(history)
-    if (rows[is_client, kernels.F] == kernels.TXN).any():
+    if (rows[is_client, layout.F] == layout.TXN).any():
         columns["micro_operations"] = _micro_operations(history)
     else:
         columns |= _values(history)
@@ -64,16 +63,14 @@ def events_of_plain(history: PlainHistory) -> pa.Table:
 
 def _words(history: PlainHistory) -> dict[str, Any]:
     """Kinds, functions, processes, errors and the originals of operations of ``nemesis``."""
-    from nemesis.history.foreign import plain_kernels as kernels
-
     functions = dict.fromkeys([*_FUNCTIONS, *(other.f for other in history.others.values())])
     f_codes = {f: code for code, f in enumerate(functions)}
-    kind, f = history.rows[:, kernels.TYPE].copy(), history.rows[:, kernels.F].copy()
+    kind, f = history.rows[:, layout.TYPE].copy(), history.rows[:, layout.F].copy()
     originals: list[str | None] = [None] * len(kind) if history.others else []
     errors = dict(history.errors)
     for position, other in history.others.items():
         said = aside(other)
-        kind[position], f[position] = kernels.INFO, f_codes[other.f]
+        kind[position], f[position] = layout.INFO, f_codes[other.f]
         originals[position] = said["original"]
         if other.error is not None:
             errors[position] = other.error
@@ -98,36 +95,35 @@ def _words(history: PlainHistory) -> dict[str, Any]:
 
 def _coded(codes: np.ndarray[Any, np.dtype[np.int64]], words: Any) -> pa.DictionaryArray:
     """Words by their positions in a list, −1 for a row without a word."""
+
     indices = pa.array(codes.astype(np.int32), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
 
 
 def _micro_operations(history: PlainHistory) -> pa.Array:
-    from nemesis.history.foreign import plain_kernels as kernels
+    from nemesis.history.foreign.plain.pairing import gather
 
     source, rows = history.source, history.rows
     states = source >= 0
-    lengths = rows[source[states], kernels.FLAT_END] - rows[source[states], kernels.FLAT_START]
+    lengths = rows[source[states], layout.FLAT_END] - rows[source[states], layout.FLAT_START]
     out = np.empty(int(lengths.sum()), dtype=np.int64)
     offsets = np.zeros(len(source) + 1, dtype=np.int64)
-    kernels.gather(rows, source, history.flat, offsets, out)
+    gather(rows, source, history.flat, offsets, out)
     return _lists(offsets, out, ~states)
 
 
 def _values(history: PlainHistory) -> dict[str, Any]:
     """Keys, values and the two values of compare-and-sets."""
-    from nemesis.history.foreign import plain_kernels as kernels
-
     is_client = history.source >= 0
     source = np.where(is_client, history.source, 0)
     f, shape, a, b, c = (
         history.rows[:, column][source]
-        for column in (kernels.F, kernels.SHAPE, kernels.A, kernels.B, kernels.C)
+        for column in (layout.F, layout.SHAPE, layout.A, layout.B, layout.C)
     )
-    is_cas = is_client & (f == kernels.CAS)
-    is_pair = shape == kernels.PAIR
-    is_alone = (shape == kernels.NIL) | (shape == kernels.NUMBER) | (is_cas & is_pair)
-    has_value = is_client & ~is_cas & ((shape == kernels.NUMBER) | is_pair)
+    is_cas = is_client & (f == layout.CAS)
+    is_pair = shape == layout.PAIR
+    is_alone = (shape == layout.NIL) | (shape == layout.NUMBER) | (is_cas & is_pair)
+    has_value = is_client & ~is_cas & ((shape == layout.NUMBER) | is_pair)
     columns = {}
     if (is_client & ~is_alone).any():
         columns["key"] = pa.array(a, mask=~is_client | is_alone)
@@ -147,9 +143,7 @@ def _lists(offsets: Any, elements: Any, is_unset: Any) -> pa.Array:
 
 def _origins(history: PlainHistory) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Line and index of each event, in the order of ``seq``."""
-    from nemesis.history.foreign import plain_kernels as kernels
-
     origins = np.empty((len(history.seq), 2), dtype=np.int64)
     origins[history.seq, 0] = history.line
-    origins[history.seq, 1] = history.rows[:, kernels.INDEX]
+    origins[history.seq, 1] = history.rows[:, layout.INDEX]
     return origins

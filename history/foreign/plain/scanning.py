@@ -1,67 +1,57 @@
-"""The kernels of ``plain_lines``: from the bytes of plain EDN lines to numbers, compiled by numba.
+"""From the bytes of plain EDN lines to numbers, in compiled code.
 
 A *plain line* is one map with the entries of an operation, whose value is nil, a whole number, a vector of them, or a
 vector of micro-operations. Everything else is left to ``nemesis.history.foreign.lines``: a kernel never guesses. Each
 line ends with a line feed, so no loop runs past the end of the text.
-
-To import this module takes half a second, for numba's sake: it is for files that are worth it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
-P = ParamSpec("P")
-R = TypeVar("R")
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-
-
-def _compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function compiled, and free of Python's lock, for the types that it is called with."""
-    return cast("Callable[P, R]", njit(cache=True, nogil=True)(function))
+from nemesis.history.foreign.plain.columns import (
+    ABSENT,
+    BLANK,
+    FLAT_END,
+    FLAT_START,
+    INDEX,
+    INVOKE,
+    MICRO_READ,
+    MICRO_WRITE,
+    MICROS,
+    MISSING,
+    NESTED,
+    NIL,
+    NOT_PLAIN,
+    NUMBER,
+    OK,
+    OTHER,
+    PAIR,
+    PAIR_NIL,
+    PLAIN,
+    PROCESS,
+    SHAPE,
+    SPAN_END,
+    SPAN_START,
+    STATUS,
+    TIME,
+    TYPE,
+    A,
+    B,
+    Bytes,
+    C,
+    F,
+    Numbers,
+)
+from nemesis.history.foreign.plain.compiled import compiled
 
 
 def _packed(word: str) -> int:
     """Return a word of at most seven letters as one number."""
     return int.from_bytes(word.encode(), "little")
 
-
-(
-    STATUS,
-    TYPE,
-    PROCESS,
-    F,
-    TIME,
-    INDEX,
-    SHAPE,
-    A,
-    B,
-    C,
-    SPAN_START,
-    SPAN_END,
-) = range(12)
-"""The columns of a line: ``A`` to ``C`` are the numbers of its value, in the order in which they are written. The span
-is where the error of a plain line stands in the text, or the whole of another line."""
-FLAT_START, FLAT_END = A, B
-"""Of a value of micro-operations: where they stand among those of all lines."""
-COLUMNS: Final = 12
-OTHER, BLANK, PLAIN = range(3)
-"""The status of a line."""
-NIL, NUMBER, PAIR, PAIR_NIL, NESTED, MICROS = range(6)
-"""The shape of a value: nil, ``a``, ``[a b]``, ``[a nil]``, ``[a [b c]]``, micro-operations."""
-INVOKE, OK, FAIL, INFO = range(4)
-READ, WRITE, CAS, TXN = range(4)
-MISSING: Final = -1
-"""The number of an entry that a line does not have, and the count of a read without an answer."""
-ABSENT: Final = -2
-"""The count of a read that states no answer, not even nil, until ``_is_answered``."""
-NOT_PLAIN: Final = -1
-MICRO_READ, MICRO_WRITE = 0, 1
 
 _TYPE, _PROCESS, _F, _VALUE = map(_packed, ("type", "process", "f", "value"))
 _TIME, _INDEX, _ERROR, _KEY = map(_packed, ("time", "index", "error", "key"))
@@ -77,7 +67,7 @@ _OPEN, _CLOSE, _BEGIN, _STOP, _PAREN, _PAREN_STOP = 91, 93, 123, 125, 40, 41
 _LF: Final = 10
 
 
-@_compiled
+@compiled
 def _space(text: Bytes, offset: int) -> int:
     """Return where the next character stands that is neither space nor comma."""
     while text[offset] == 32 or text[offset] == 44 or text[offset] == 9 or text[offset] == 13:
@@ -85,13 +75,13 @@ def _space(text: Bytes, offset: int) -> int:
     return offset
 
 
-@_compiled
+@compiled
 def _ends(character: int) -> bool:
     """Whether a word or a number ends before this character."""
     return character in (32, 44, 9, 13, _LF, _CLOSE, _STOP)
 
 
-@_compiled
+@compiled
 def _number(text: Bytes, offset: int) -> tuple[int, int]:
     """Return the whole number at a position, and where it ends; ``NOT_PLAIN`` if another value is there."""
     value: Any = 0
@@ -104,7 +94,7 @@ def _number(text: Bytes, offset: int) -> tuple[int, int]:
     return value, offset
 
 
-@_compiled
+@compiled
 def _word(text: Bytes, offset: int) -> tuple[int, int]:
     """Return the word at a position, packed (0 if it is long), and where it ends; ``NOT_PLAIN`` without a word."""
     word: Any = 0
@@ -125,7 +115,7 @@ def _word(text: Bytes, offset: int) -> tuple[int, int]:
     return (word if offset - start <= _LONGEST else 0), offset
 
 
-@_compiled
+@compiled
 def _keyword(text: Bytes, offset: int) -> tuple[int, int]:
     """Return the keyword at a position as ``_word`` does."""
     if text[offset] != _COLON:
@@ -133,7 +123,7 @@ def _keyword(text: Bytes, offset: int) -> tuple[int, int]:
     return _word(text, offset + 1)
 
 
-@_compiled
+@compiled
 def _string_end(text: Bytes, offset: int) -> int:
     """Return where the string ends that begins here; ``NOT_PLAIN`` if it has escapes or is open."""
     offset += 1
@@ -144,7 +134,7 @@ def _string_end(text: Bytes, offset: int) -> int:
     return offset + 1
 
 
-@_compiled
+@compiled
 def _scalar_end(text: Bytes, offset: int) -> int:
     """Return where a string, keyword, word or whole number ends; ``NOT_PLAIN`` for other values."""
     if text[offset] == _QUOTE:
@@ -156,7 +146,7 @@ def _scalar_end(text: Bytes, offset: int) -> int:
     return _word(text, offset)[1]
 
 
-@_compiled
+@compiled
 def _balanced_end(text: Bytes, offset: int) -> int:
     """Return where a value ends whose brackets are balanced; the caller reads it with the full grammar."""
     depth = 0
@@ -189,7 +179,7 @@ def _balanced_end(text: Bytes, offset: int) -> int:
             return offset
 
 
-@_compiled
+@compiled
 def _object(text: Bytes, offset: int, row: Numbers) -> int:
     """Read the value of an operation on an object; return where it ends."""
     if text[offset] != _OPEN:
@@ -231,7 +221,7 @@ def _object(text: Bytes, offset: int, row: Numbers) -> int:
     return offset + 1 if text[offset] == _CLOSE else NOT_PLAIN
 
 
-@_compiled
+@compiled
 def _read_answer(
     text: Bytes, offset: int, is_lists: bool, flat: Numbers, used: int
 ) -> tuple[int, int]:
@@ -262,7 +252,7 @@ def _read_answer(
     return offset + 1, used
 
 
-@_compiled
+@compiled
 def _micros(text: Bytes, offset: int, is_lists: bool, flat: Numbers, used: int) -> tuple[int, int]:
     """Read a vector of micro-operations into ``flat``; return where it ends, and the used numbers."""
     if text[offset] != _OPEN:
@@ -297,7 +287,7 @@ def _micros(text: Bytes, offset: int, is_lists: bool, flat: Numbers, used: int) 
     return offset + 1, used
 
 
-@_compiled
+@compiled
 def _value(
     text: Bytes, offset: int, row: Numbers, kind: int, flat: Numbers, used: int
 ) -> tuple[int, int]:
@@ -315,7 +305,7 @@ def _value(
     return offset, used
 
 
-@_compiled
+@compiled
 def _number_in(text: Bytes, offset: int, row: Numbers, column: int) -> int:
     """Read the number of an entry into its column, once; return where it ends."""
     if row[column] != MISSING:
@@ -324,7 +314,7 @@ def _number_in(text: Bytes, offset: int, row: Numbers, column: int) -> int:
     return offset
 
 
-@_compiled
+@compiled
 def _code_in(text: Bytes, offset: int, row: Numbers, column: int) -> int:
     """Read the keyword of a type or function into its column, once; return where it ends."""
     word, offset = _keyword(text, offset)
@@ -338,7 +328,7 @@ def _code_in(text: Bytes, offset: int, row: Numbers, column: int) -> int:
     return NOT_PLAIN
 
 
-@_compiled
+@compiled
 def _entry(
     text: Bytes, offset: int, row: Numbers, kind: int, flat: Numbers, used: int
 ) -> tuple[int, int]:
@@ -372,7 +362,7 @@ def _entry(
     return _scalar_end(text, offset), used
 
 
-@_compiled
+@compiled
 def _line(
     text: Bytes, offset: int, row: Numbers, kind: int, flat: Numbers, used: int
 ) -> tuple[int, int]:
@@ -406,7 +396,7 @@ def _line(
     return offset, used
 
 
-@_compiled
+@compiled
 def _is_answered(row: Numbers, flat: Numbers) -> bool:
     """Give reads of an ``ok`` their counts: nil is an empty answer.
 
@@ -427,7 +417,7 @@ def _is_answered(row: Numbers, flat: Numbers) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def lines(text: Bytes, start: int, stop: int) -> int:
     """Return how many lines end from ``start`` to ``stop``."""
     count = 0
@@ -436,7 +426,7 @@ def lines(text: Bytes, start: int, stop: int) -> int:
     return count
 
 
-@_compiled
+@compiled
 def scan(
     text: Bytes,
     start: int,
@@ -467,127 +457,3 @@ def scan(
         offset = end + 1
         line += 1
     return used - first_number
-
-
-@_compiled
-def _fits_micros(asked: Numbers, answered: Numbers, flat: Numbers) -> bool:
-    """Whether an answer has the micro-operations of its invocation, with the reads filled in."""
-    a, b = asked[FLAT_START], answered[FLAT_START]
-    while a < asked[FLAT_END] and b < answered[FLAT_END]:
-        if flat[a] != flat[b] or flat[a + 1] != flat[b + 1]:
-            return False
-        if flat[a] == MICRO_WRITE and flat[a + 3] != flat[b + 3]:
-            return False
-        a += 3 + max(flat[a + 2], 0)
-        b += 3 + max(flat[b + 2], 0)
-    return bool(a == asked[FLAT_END] and b == answered[FLAT_END])
-
-
-@_compiled
-def _has_key(row: Numbers) -> int:
-    """Whether the value of an operation on an object has a key (1), or none (0); −1: it is not plain."""
-    f, shape, is_answer = row[F], row[SHAPE], row[TYPE] == OK
-    if f == CAS:
-        return 1 if shape == NESTED else 0 if shape == PAIR else NOT_PLAIN
-    if f == WRITE:
-        return 1 if shape == PAIR else 0 if shape == NUMBER else NOT_PLAIN
-    if shape == PAIR_NIL or (shape == PAIR and is_answer):
-        return 1
-    return 0 if shape == NIL or (shape == NUMBER and is_answer) else NOT_PLAIN
-
-
-@_compiled
-def _fits_object(asked: Numbers, answered: Numbers, has_key: int) -> bool:
-    """Whether an ``ok`` on an object can be the answer to its invocation."""
-    if _has_key(answered) != has_key or (has_key and asked[A] != answered[A]):
-        return False
-    is_same = asked[A] == answered[A] and asked[B] == answered[B] and asked[C] == answered[C]
-    return bool(asked[F] == READ or is_same)
-
-
-@_compiled
-def _may_begin(row: Numbers, keyed: int) -> bool:
-    """Whether an invocation is plain; ``keyed``: whether those before have keys, −1 before the first."""
-    if row[F] == TXN:
-        return bool(row[SHAPE] == MICROS)
-    has_key = _has_key(row)
-    return has_key >= 0 and keyed in (-1, has_key)
-
-
-@_compiled
-def _may_end(asked: Numbers, row: Numbers, keyed: int, flat: Numbers) -> bool:
-    """Whether a completion is plain, and that of its invocation."""
-    if asked[F] != row[F]:
-        return False
-    if row[TYPE] != OK:
-        return bool(asked[SHAPE] != NIL or row[SHAPE] == NIL or row[SHAPE] == NUMBER)
-    if row[F] == TXN:
-        return row[SHAPE] == MICROS and _fits_micros(asked, row, flat)
-    return _fits_object(asked, row, keyed)
-
-
-@_compiled
-def pair(
-    rows: Numbers,
-    processes: Numbers,
-    process_count: int,
-    functions: int,
-    flat: Numbers,
-    seq: Numbers,
-    op: Numbers,
-    source: Numbers,
-) -> bool:
-    """Number the events of plain lines as ``pairs.pairs`` does; return False if the lines are not plain together.
-
-    Each process does one thing at a time. Out come, for each line, ``seq``, ``op``, and the line that states the value
-    of its event (``source``). ``processes``: small numbers of the processes, −1 for lines that are not a client's.
-    ``functions``: a bit for each function of the workload.
-    """
-    under_way = np.full(process_count, -1, dtype=np.int64)
-    by_first = np.empty(process_count, dtype=np.int64)
-    has_begun = np.zeros(process_count, dtype=np.bool_)
-    known, events, operations, keyed = 0, 0, 0, -1
-    for line in range(len(rows)):
-        process = processes[line]
-        if process < 0:
-            continue
-        row, begun = rows[line], under_way[process]
-        if not (functions >> row[F]) & 1 or (begun >= 0) == (row[TYPE] == INVOKE):
-            return False
-        if row[TYPE] == INVOKE:
-            if not _may_begin(row, keyed):
-                return False
-            keyed = _has_key(row) if row[F] != TXN else keyed
-            if not has_begun[process]:
-                has_begun[process], by_first[known] = True, process
-                known += 1
-            under_way[process] = line
-            continue
-        if not _may_end(rows[begun], row, keyed, flat):
-            return False
-        seq[begun], seq[line] = events, events + 1
-        op[begun] = op[line] = operations
-        source[begun], source[line] = begun, line if row[TYPE] == OK else begun
-        events += 2
-        operations += 1
-        under_way[process] = -1
-    for process in by_first[:known]:
-        begun = under_way[process]
-        if begun >= 0:
-            seq[begun], op[begun], source[begun] = events, operations, begun
-            events += 1
-            operations += 1
-    return True
-
-
-@_compiled
-def gather(rows: Numbers, source: Numbers, flat: Numbers, offsets: Numbers, out: Numbers) -> None:
-    """Copy the micro-operations of each line's source, one line after the other, to ``out``."""
-    offset = 0
-    for line in range(len(source)):
-        if source[line] >= 0:
-            start, end = rows[source[line]][FLAT_START], rows[source[line]][FLAT_END]
-            for position in range(start, end):
-                out[offset] = flat[position]
-                offset += 1
-        offsets[line + 1] = offset
