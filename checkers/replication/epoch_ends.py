@@ -58,7 +58,6 @@ from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.replication.lineage import NO_EPOCH, EpochEnd, Lineage
-from nemesis.checkers.replication.replica_rows import partitions
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 
@@ -204,7 +203,7 @@ class EpochEnds(EventListCheck):
         of_replicas = segment.is_kind(*(self.kinds & _OF_REPLICAS))
         wanted = segment.where(of_replicas | segment.is_word("f", {QUERY}))
         rows: list[Row] = []
-        for _, part in partitions(wanted):
+        for _, part in wanted.by("topic", "partition"):
             rows += part.take(_telling(part)).events(*self.columns)
         return rows
 
@@ -249,13 +248,17 @@ def _in_time(reported: Row) -> tuple[int, int, int]:
 
 def _telling(part: Segment) -> Numbers:
     """The positions of the rows of one partition that count, in their order: of the appends between two other events,
-    the first and the last of each broker and leader epoch."""
+    the first and the last of each topic id, broker and leader epoch.
+
+    The partition is one of a name: a query may state the id of a topic that was deleted, and be answered for the next.
+    """
     is_append = part.is_kind(Kind.APPEND)
     appends = np.flatnonzero(is_append)
     if not len(appends):
         return np.arange(len(part))
     keys = (
         np.cumsum(~is_append)[appends],
+        part.codes("topic_id")[0][appends],
         part.numbers("node")[appends],
         part.numbers("leader_epoch")[appends],
     )

@@ -125,6 +125,20 @@ def test_a_topic_that_was_created_again_has_another_log() -> None:
     assert sentences(LOG, during, gone, fresh) == []
 
 
+def test_a_query_that_states_the_id_of_a_deleted_topic_is_answered_for_the_next_one() -> None:
+    """``rich-clients`` in simulation, seed 1 of 30 s: the reader had metadata of the deleted topic."""
+    again = {"topic_id": "other"}
+    gone = broker(3, 1, "replica-stopped", step="delete", **TP)
+    fresh = [
+        loaded(4, 1, 0, **again),
+        become_leader(5, 1, 0, 0, **again),
+        *(append(6 + end, 1, 0, end, role="leader", **again) for end in range(4)),
+        append(12, 1, 0, 4, role="leader", **again),
+    ]
+    assert sentences(LOG, gone, fresh, epoch_end(10, 1, 0, 0, 4)) == []
+    assert sentences(LOG, gone, fresh, epoch_end(10, 1, 0, 0, 3))
+
+
 def test_a_process_that_ended_leads_no_longer() -> None:
     again = loaded(3, 1, 6, incarnation=2)
     result = judged(LOG, again, epoch_end(4, 1, 1, 1, 4))
