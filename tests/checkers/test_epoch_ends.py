@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nemesis.checkers import CHECKERS
@@ -127,7 +129,7 @@ def test_a_topic_that_was_created_again_has_another_log() -> None:
 
 def test_a_query_that_states_the_id_of_a_deleted_topic_is_answered_for_the_next_one() -> None:
     """``rich-clients`` in simulation, seed 1 of 30 s: the reader had metadata of the deleted topic."""
-    again = {"topic_id": "other"}
+    again: dict[str, Any] = {"topic_id": "other"}
     gone = broker(3, 1, "replica-stopped", step="delete", **TP)
     fresh = [
         loaded(4, 1, 0, **again),
