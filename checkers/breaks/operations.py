@@ -35,7 +35,7 @@ def events(*calls: Call) -> list[Event]:
     collected = []
     for number, call in enumerate(calls):
         common: dict[str, Any] = {"process": f"client-{number}", "op": number, "f": call.f}
-        is_look = call.f in ("read", "dequeue", "drain", "generate", "get", "inc")
+        is_look = call.f in ("read", "final-read", "dequeue", "drain", "generate", "get", "inc")
         stated: dict[str, Any] = {
             "value": call.value,
             "values": None if call.values is None else list(call.values),

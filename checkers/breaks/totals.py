@@ -25,6 +25,19 @@ COUNTER_MONOTONIC: Final = (
         Call("read", 5, 6, value=0),
     ),
 )
+COUNTER_SUM: Final = (
+    _history(Call("add", 1, 2, value=2), Call("read", 3, 4, value=1)),
+    _history(Call("read", 1, 2, value=1), Call("add", 3, 4, value=1)),
+    _history(Call("add", 1, 2, "fail", value=-1, key=7), Call("read", 3, 4, value=-1, key=7)),
+)
+COUNTER_FINAL: Final = (
+    _history(_ADD, Call("final-read", 3, 4, value=0)),
+    _history(
+        _ADD,
+        Call("add", 1, 2, "info", value=-2),
+        Call("final-read", 3, 4, value=-2),
+    ),
+)
 UNIQUE_IDS: Final = (_history(Call("generate", 1, 2, value=7), Call("generate", 1, 2, value=7)),)
 
 _READ: Final = Call("read", 1, 2, values=(0, 5, 1, 5))

@@ -19,7 +19,7 @@ _READ: Final = 0
 _TEXTS: Final = frozenset({"put", "append", "get"})
 """Functions of texts, whose ``values`` are characters."""
 _SHOWN_CHARACTERS: Final = 40
-_ANSWERED: Final = frozenset({"read", "dequeue", "drain", "generate", "get", "inc"})
+_ANSWERED: Final = frozenset({"read", "final-read", "dequeue", "drain", "generate", "get", "inc"})
 FUNCTIONS: Final = _ANSWERED | {
     "put",
     "append",

@@ -4,6 +4,7 @@
 * ``key_values``                                   texts that are put, appended to and read
 * ``multi_registers``                              transactions over several registers
 * ``counters``, ``unique_ids``, ``banks``          checks of sums and of ids
+* ``eventual_counters``, ``subset_sums``           counters of replicas; what some of several amounts make together
 * ``causal_reverse``                                 inserted values that are read without older ones
 * ``monotonic_keys``, ``predicate_inserts``         keys that never fall; inserts that exclude each other
 * ``subkeys``                                        keys that a client inserts one after the other
@@ -25,6 +26,7 @@ Which of them judges a history is said by its workload (``nemesis.checkers.forei
 from nemesis.checkers.linearizable.banks import Bank
 from nemesis.checkers.linearizable.causal_reverse import CausalReverse
 from nemesis.checkers.linearizable.counters import Counter
+from nemesis.checkers.linearizable.eventual_counters import EventualCounter
 from nemesis.checkers.linearizable.key_values import LinearizableKeyValue
 from nemesis.checkers.linearizable.monotonic_keys import MonotonicKeys
 from nemesis.checkers.linearizable.multi_registers import LinearizableMultiRegister
@@ -40,6 +42,7 @@ __all__ = [
     "Bank",
     "CausalReverse",
     "Counter",
+    "EventualCounter",
     "FifoQueue",
     "LinearizableCasRegister",
     "LinearizableKeyValue",

@@ -44,7 +44,7 @@ from nemesis.history.foreign.sessions import (
     read_sessions,
 )
 from nemesis.history.foreign.subkeys import Subkeys
-from nemesis.history.foreign.totals import Bank, Counter, UniqueIds
+from nemesis.history.foreign.totals import Bank, Counter, GrowOnlyCounter, PnCounter, UniqueIds
 from nemesis.history.foreign.transactions import ListAppend, MultiRegister, RwRegister
 from nemesis.history.foreign.vocabulary import Part, Vocabulary, aside
 
@@ -58,6 +58,8 @@ WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
         "queue": Queue,
         "fifo-queue": Queue,
         "counter": Counter,
+        "g-counter": GrowOnlyCounter,
+        "pn-counter": PnCounter,
         "multi-register": MultiRegister,
         "key-value": KeyValues,
         "unique-ids": UniqueIds,

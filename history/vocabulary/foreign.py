@@ -1,8 +1,9 @@
 """Operations in the histories of other systems, which ``nemesis.history.foreign`` reads.
 
 Writer: ``nemesis check FILE --workload NAME``. Processes have the names that the file gives them. Keys and values are
-never negative: a value that is not a number from 0 to 2**62 − 1 has a number from 2**62 on, and ``names.json`` in the
-run's directory says which. An ``ok`` repeats the columns of its ``invoke``, a ``fail`` or ``info`` may have ``error``.
+never negative, except what is added to a ``pn-counter`` or read from it, and balances. A value that is not a number
+from 0 to 2**62 − 1 has a number from 2**62 on, and ``names.json`` in the run's directory says which. An ``ok`` repeats
+the columns of its ``invoke``, a ``fail`` or ``info`` may have ``error``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from nemesis.history.vocabulary.declaring import View, answers, invokes
 
 REGISTERS = ("register", "cas-register")
 SETS = ("set", "linearizable-set")
+EVENTUAL_COUNTERS = ("g-counter", "pn-counter")
+COUNTERS = ("counter", *EVENTUAL_COUNTERS)
 QUEUES = ("queue", "fifo-queue")
 INSERTS = ("causal-reverse", "sequential")
 TRANSACTIONS = ("list-append", "rw-register", "multi-register", "long-fork")
@@ -28,8 +31,8 @@ class ObjectView(OperationView, frozen=True, kw_only=True):
 
 @invokes("write", workloads=(*REGISTERS, *INSERTS))
 @answers("write", workloads=(*REGISTERS, *INSERTS))
-@invokes("add", workloads=(*SETS, "counter"))
-@answers("add", workloads=(*SETS, "counter"))
+@invokes("add", workloads=(*SETS, *COUNTERS))
+@answers("add", workloads=(*SETS, *COUNTERS))
 @invokes("enqueue", workloads=QUEUES)
 @answers("enqueue", workloads=QUEUES)
 class Put(ObjectView, frozen=True, kw_only=True):
@@ -67,7 +70,8 @@ class GetTextOk(ObjectView, frozen=True, kw_only=True):
 
 @invokes("acquire", "release", workloads=("mutex",))
 @answers("acquire", "release", workloads=("mutex",))
-@invokes("read", workloads=(*REGISTERS, *SETS, "counter", "bank", *INSERTS))
+@invokes("read", workloads=(*REGISTERS, *SETS, *COUNTERS, "bank", *INSERTS))
+@invokes("final-read", workloads=EVENTUAL_COUNTERS)
 @invokes("get", workloads=TEXTS)
 @invokes("generate", workloads=("unique-ids",))
 @invokes("dequeue", "drain", workloads=QUEUES)
@@ -75,7 +79,8 @@ class Take(ObjectView, frozen=True, kw_only=True):
     """A client acquires or releases a mutex, reads an object, takes from a queue, or generates an id."""
 
 
-@answers("read", workloads=(*REGISTERS, "counter"))
+@answers("read", workloads=(*REGISTERS, *COUNTERS))
+@answers("final-read", workloads=EVENTUAL_COUNTERS)
 @answers("generate", workloads=("unique-ids",))
 @answers("dequeue", workloads=QUEUES)
 class TakeOk(Take, frozen=True, kw_only=True):

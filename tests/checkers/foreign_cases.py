@@ -197,6 +197,32 @@ def _jepsen() -> Iterator[ForeignCase]:
     yield case("predicate-inserts", "two inserts", together(insert, other), INVALID)
 
 
+def _maelstrom() -> Iterator[ForeignCase]:
+    def case(workload: str, name: str, text: str, expected: str) -> ForeignCase:
+        return ForeignCase("Maelstrom", workload, name, text, expected)
+
+    def add(amount: int) -> Operation:
+        return 0, "add", str(amount), str(amount)
+
+    def final(value: int) -> str:
+        marked = ":f :read :final? true"
+        return sequence(read(value)).replace(":f :read", marked)
+
+    grow, change = "g-counter", "pn-counter"
+    lagging = sequence(add(2), read(0))
+    yield case(grow, "late, then all", lagging + final(2), VALID)
+    yield case(grow, "no final read", lagging, UNKNOWN)
+    yield case(grow, "part of an add", sequence(add(2), read(1)) + final(2), INVALID)
+    yield case(grow, "lost add", sequence(add(2)) + final(0), INVALID)
+    yield case(grow, "decrement", sequence(add(-2)) + final(-2), UNKNOWN)
+    yield case(grow, "add in doubt, absent", doubtful(0, "add", "2") + final(0), VALID)
+    yield case(change, "decrement", sequence(add(-2)) + final(-2), VALID)
+    yield case(change, "decrement counted twice", sequence(add(-2)) + final(-4), INVALID)
+    either = sequence(add(1)) + doubtful(0, "add", "-4")
+    yield case(change, "add in doubt, differently", either + final(1) + final(-3), VALID)
+    yield case(change, "part of an add in doubt", either + final(-1), INVALID)
+
+
 def _dbcop() -> Iterator[ForeignCase]:
     skew = "[x:=1 y:=1]\n---\n[x==1 y==1 x:=2]\n---\n[x==1 y==1 y:=2]\n---\n[x==2 y==2]\n"
     stale = "[x:=1] [x==?]\n"
@@ -218,6 +244,7 @@ _SOURCES: Final[tuple[Callable[[], Iterator[ForeignCase]], ...]] = (
     _porcupine,
     _elle,
     _jepsen,
+    _maelstrom,
     _dbcop,
 )
 CASES: Final = tuple(case for source in _SOURCES for case in source())

@@ -92,6 +92,14 @@ def _counter(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]
     return {"f": "read"}, {"value": len(objects.most(rng, key))}
 
 
+def _eventual_counter(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    if rng.random() < 0.6:
+        objects.fresh(key)
+        return {"f": "add", "value": 2}, {}
+    f = rng.choice(["read", "final-read"])
+    return {"f": f}, {"value": 2 * len(objects.most(rng, key)) + (rng.random() < 0.1)}
+
+
 def _monotonic_keys(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
     objects.fresh(key)
     values = [
@@ -199,6 +207,8 @@ STEPS: Mapping[str, Step] = {
     "queue": _queue,
     "fifo-queue": _queue,
     "counter": _counter,
+    "g-counter": _eventual_counter,
+    "pn-counter": _eventual_counter,
     "multi-register": _rw_register,
     "key-value": _key_value,
     "monotonic-keys": _monotonic_keys,

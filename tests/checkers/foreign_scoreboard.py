@@ -36,7 +36,8 @@ The cases are ours: each follows from the definition of a tool or a model (`test
 *Random* histories are compared with the definition of each model (`tests/checkers/random_models.py`).
 Of these, *unknown* counts histories that the model forbids and that are `unknown`.
 *Undecided* counts histories that the model allows and that are `unknown` because of a finding.
-Only a `set`, a `queue` and `long-fork` may have some: see [how they are judged](external-histories.md).
+Only `set`, `queue`, `long-fork`, `g-counter` and `pn-counter` may have some.
+[External histories](external-histories.md) explains how they are judged.
 A nightly test compares 10,000 of each.
 Times are in seconds, on the machine that wrote the page. Ours are for reading and judging in this process.
 Porcupine's are for the same cases in the same run, and for checking alone (`benchmarks/porcupine`).

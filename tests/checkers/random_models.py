@@ -32,6 +32,7 @@ from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.linearizable import (
     Bank,
     CausalReverse,
+    EventualCounter,
     LinearizableCasRegister,
     LinearizableMutex,
     LinearizableRegister,
@@ -117,6 +118,13 @@ def _calls(
     return draw
 
 
+def _eventual_counter(smallest: int) -> Draw:
+    def draw(rng: Random) -> list[Call]:
+        return total_models.random_eventual_counter(rng, smallest)
+
+    return _calls(EventualCounter, draw, total_models.eventual_counter_is_explained)
+
+
 def _rising_keys(rng: Random) -> Drawn:
     reads = monotonic_key_model.random_reads(rng)
     calls = monotonic_key_model.calls_of(reads)
@@ -183,6 +191,8 @@ DRAWS: Final = MappingProxyType(
         "counter": _calls(
             CounterCheck, total_models.random_counter, total_models.counter_is_explained
         ),
+        "g-counter": _eventual_counter(smallest=0),
+        "pn-counter": _eventual_counter(smallest=-3),
         "unique-ids": _calls(UniqueIds, total_models.random_ids, total_models.ids_are_unique),
         "bank": _calls(Bank, total_models.random_bank, total_models.bank_is_explained),
         "multi-register": _searched(multi_register_model.MODEL),
@@ -203,9 +213,9 @@ DRAWS: Final = MappingProxyType(
     }
 )
 """By workload, how its histories are drawn."""
-UNDECIDED: Final = frozenset({"set", "queue", "long-fork"})
-"""Workloads that may leave a history undecided that their definition allows: an element may be lost, or a transaction
-has another form.
+UNDECIDED: Final = frozenset({"set", "queue", "long-fork", "g-counter", "pn-counter"})
+"""Workloads that may leave a history undecided that their definition allows: an element may be lost, a transaction
+has another form, or no read is final.
 """
 
 

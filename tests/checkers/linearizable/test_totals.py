@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,14 +11,16 @@ from hypothesis import strategies as st
 from nemesis.checkers.breaks import totals as breaks
 from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Verdict
-from nemesis.checkers.linearizable import Bank, Counter, UniqueIds
+from nemesis.checkers.linearizable import Bank, Counter, EventualCounter, UniqueIds
 from nemesis.history.events import Event
 from tests.checkers.histories import judge
 from tests.checkers.linearizable.objects import has_order
 from tests.nemesis.judging.foreign_judge import judged
 
 
-def sentences(check: Bank | Counter | UniqueIds, events: Iterable[Event]) -> list[str]:
+def sentences(
+    check: Bank | Counter | EventualCounter | UniqueIds, events: Iterable[Event]
+) -> list[str]:
     return [item.sentence for result in judge(check, events).values() for item in result.findings]
 
 
@@ -37,6 +40,64 @@ def test_a_counter_that_falls() -> None:
     assert sentences(Counter(), breaks.COUNTER_MONOTONIC[0]) == [
         "the object was read as 0, though a read that had ended before returned 1."
     ]
+
+
+def test_a_counter_that_returns_a_part_of_an_add() -> None:
+    part, early, failed = map(partial(sentences, EventualCounter()), breaks.COUNTER_SUM)
+    no_final = "the object has no successful read that :final? true marks, so nothing states when it had every add."
+    assert part == [
+        "the object was read as 1, though the adds that had begun make only 0 or 2.",
+        no_final,
+    ]
+    assert early == [
+        "the object was read as 1, though the adds that had begun make only 0.",
+        no_final,
+    ]
+    assert failed[0] == "key 7 was read as -1, though the adds that had begun make only 0."
+
+
+def test_a_counter_that_lacks_an_add_at_the_end() -> None:
+    lost, doubtful = map(partial(sentences, EventualCounter()), breaks.COUNTER_FINAL)
+    said = "though the adds that had succeeded, with any of unknown outcome, make only"
+    assert lost == [f"the object was read as 0 in a final read, {said} 1."]
+    assert doubtful == [f"the object was read as -2 in a final read, {said} -1 or 1."]
+
+
+def test_the_completion_states_whether_a_read_is_final() -> None:
+    added = line("invoke", "add", "2") + line("ok", "add", "2")
+    final = line("invoke", "read", "nil"), line("ok", "read", "0").replace("}", " :final? true}")
+    assert judged(added + "".join(final), "g-counter").verdict is Verdict.INVALID
+    reads = final[0].replace("}", " :final? true}") + line("invoke", "read", "nil")
+    late = line("ok", "read", "0")
+    outcome = judged(added + reads + late, "g-counter")
+    assert [result.verdict for result in outcome.results] == [Verdict.VALID, Verdict.UNKNOWN]
+
+
+def test_an_add_of_an_unknown_amount_explains_what_is_read_after_it_began() -> None:
+    unstated = Call("add", 5, 6)
+    final = Call("final-read", 7, 8, value=9)
+    early = Call("read", 1, 2, value=9)
+    results = judge(EventualCounter(), events(unstated, final))
+    assert {result.verdict for result in results.values()} == {Verdict.UNKNOWN}
+    results = judge(EventualCounter(), events(unstated, final, early))
+    assert results["counter-sum"].verdict is Verdict.INVALID
+
+
+def test_adds_in_doubt_with_too_many_sums_leave_a_read_undecided() -> None:
+    doubtful = [Call("add", n, n + 1, "info", value=3 * 5**n) for n in range(17)]
+    at_end = [
+        Call("final-read", 90, 99, value=value) for value in (3 * 5**3 + 15, 4, -3, 3 * 5**17)
+    ]
+    (undecided, *_), *wrong = (
+        judge(EventualCounter(), events(*doubtful, read))["counter-final"].findings
+        for read in at_end
+    )
+    assert undecided.verdict is Verdict.UNKNOWN
+    assert undecided.sentence.endswith("have too many different sums.")
+    assert [item.verdict for (item,) in wrong] == [Verdict.INVALID] * 3
+    even = [Call("add", n, n + 1, "info", value=(-2) ** (n % 30)) for n in range(10_000)]
+    read = Call("final-read", 10**5, 10**6, value=-(10**6))
+    assert judge(EventualCounter(), events(*even, read))["counter-final"].verdict == "valid"
 
 
 def test_an_id_that_is_generated_twice() -> None:

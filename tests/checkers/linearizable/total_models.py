@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from random import Random
@@ -58,6 +58,61 @@ def _may_be_done(done: Sequence[Call], adds: Sequence[Call], read: Call) -> bool
     begun = [*(add.start for add in done), read.start]
     return all(add.start <= (read.finish or 0) for add in done) and not any(
         add.outcome == "ok" and (add.finish or 0) < max(begun) for add in adds if add not in done
+    )
+
+
+def random_eventual_counter(rng: Random, smallest: int) -> list[Call]:
+    """Return a few adds, reads that may lack some of them, and mostly final reads.
+
+    ``smallest``: amounts are from this number to 3.
+    """
+    calls: list[Call] = []
+    off = rng.choice([0.0, 0.2])
+    functions = rng.choice([("add", "read"), ("add", "read", "final-read"), ("add", "final-read")])
+    for number in range(rng.randint(2, 8)):
+        instant = 100 + 10 * number
+        call = Call(
+            rng.choice(functions),
+            instant - rng.randint(0, 15),
+            instant + rng.randint(0, 15),
+            rng.choice(OUTCOMES),
+        )
+        if call.f == "add":
+            calls.append(replace(call, value=rng.randint(smallest, 3)))
+            continue
+        lag = 0.0 if call.f == "final-read" else 0.3
+        applied = (
+            add.value or 0
+            for add in calls
+            if add.f == "add"
+            and (rng.random() < 0.5 if add.outcome in ("info", "none") else add.outcome == "ok")
+            and rng.random() >= lag
+        )
+        calls.append(replace(call, value=sum(applied) + rng.choice([-1, 1]) * (rng.random() < off)))
+    return calls
+
+
+def eventual_counter_is_explained(calls: Sequence[Call]) -> bool:
+    """Whether each read returned the sum of some adds, and each final read of all that had to be there."""
+    adds = [call for call in calls if call.f == "add" and call.outcome != "fail"]
+    reads = [call for call in calls if call.f != "add" and call.outcome == "ok"]
+    return all(any(_explains(some, adds, read) for some in _subsets(adds)) for read in reads)
+
+
+def _subsets(adds: Sequence[Call]) -> Iterator[tuple[Call, ...]]:
+    return (some for count in range(len(adds) + 1) for some in combinations(adds, count))
+
+
+def _explains(some: Sequence[Call], adds: Sequence[Call], read: Call) -> bool:
+    """Whether a read may have returned exactly these adds."""
+    missed = [add for add in adds if add not in some]
+    may_lack = read.f != "final-read" or not any(
+        add.outcome == "ok" and (add.finish or 0) < read.start for add in missed
+    )
+    return (
+        may_lack
+        and all(add.start <= (read.finish or 0) for add in some)
+        and sum(add.value or 0 for add in some) == read.value
     )
 
 

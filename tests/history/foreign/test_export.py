@@ -119,6 +119,11 @@ OPERATIONS: dict[str, Alternatives] = {
         returns("drain", st.lists(st.integers(0, 9), max_size=3).map(tuple)),
     ),
     "counter": plain(takes_number("add"), returns("read", st.integers(0, 9))),
+    "g-counter": plain(takes_number("add"), returns("read", st.integers(-9, 9))),
+    "pn-counter": plain(
+        st.integers(-9, 9).map(lambda number: ("add", number, number)),
+        returns("read", st.integers(-9, 9)),
+    ),
     "multi-register": (micros("w", st.one_of(st.none(), VALUES)),),
     "monotonic-keys": (
         returns(

@@ -80,6 +80,18 @@ def a_counter() -> Step:
     return step
 
 
+def an_eventual_counter() -> Step:
+    added: list[int] = []
+
+    def step(f: str, asked: Any) -> Any:
+        if f == "add":
+            added.append(asked)
+            return asked
+        return sum(added if f == "final-read" else added[::2])
+
+    return step
+
+
 def a_counting_table() -> Step:
     counts = {0: 0, 1: 0}
 
@@ -192,6 +204,8 @@ WORDS = {
     "queue": (a_collection, ("enqueue", "dequeue", "drain")),
     "fifo-queue": (a_collection, ("enqueue", "dequeue")),
     "counter": (a_counter, ("add", "read")),
+    "g-counter": (an_eventual_counter, ("add", "read", "final-read")),
+    "pn-counter": (an_eventual_counter, ("add", "subtract", "read", "final-read")),
     "multi-register": (a_database, ("w",)),
     "monotonic-keys": (a_counting_table, ("read", "inc")),
     "predicate-inserts": (an_exclusive_table, ("insert-row",)),
@@ -220,6 +234,8 @@ def asked_for(draw: st.DrawFn, f: str, number: int, process: int) -> tuple[str, 
         return "append" if f == "extend" else f, f"{number},"
     if f == "inc":
         return f, number % 2
+    if f == "subtract":
+        return "add", -number
     if f == "insert-row":
         return "insert", (number // 3, (number, None))
     if f == "query":
@@ -247,8 +263,15 @@ def lines(draw: st.DrawFn, workload: str) -> list[str]:
     said: list[str] = []
 
     def say(kind: str, process: int, f: str, value: Any) -> None:
+        is_final = f == "final-read"
         operation = Operation(
-            line=0, type=kind, process=process, f=f, value=value, time=10 * len(said) + 10
+            line=0,
+            type=kind,
+            process=process,
+            f="read" if is_final else f,
+            value=value,
+            time=10 * len(said) + 10,
+            other={"final?": True} if is_final else None,
         )
         said.append(dumps(form_of(operation)) + "\n")
 

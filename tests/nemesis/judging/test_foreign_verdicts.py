@@ -334,6 +334,7 @@ def by_key(*lines: str) -> str:
         ("set", ("add x 1", "add y 2", "read x [1]", "read y [2]"), Verdict.VALID),
         ("set", ("add x 1", "add y 2", "read x []", "read y [2]"), Verdict.INVALID),
         ("counter", ("add x 1", "add y 2", "read x 1"), Verdict.VALID),
+        ("pn-counter", ("add x -1", "add y 2", "read x 1"), Verdict.INVALID),
     ],
 )
 def test_a_key_may_be_an_entry_of_its_own(
