@@ -1,6 +1,7 @@
 """Transactions: do their reads and writes admit an order that the consistency model asks for?
 
 * ``models``         anomalies and consistency models, as one lattice (start here)
+* ``model_names``    other names of models; Elle's models that are not judged
 * ``asked_anomalies``    anomalies by Elle's names, and what implies them
 * ``check``          the two checks: lists and registers
 * ``analysis``       from rows to anomalies: the order of the steps

@@ -28,9 +28,8 @@ forbids.
 
 Sources: Adya, "Weak Consistency" (1999); Elle (VLDB 2020), whose names these are. Reads are of items, never of
 predicates, so G2 is G2-item, and repeatable read is serializability. Read atomic, causal and parallel snapshot
-isolation are those of Cerone, Bernardi and Gotsman (2015); without a prefix, sessions have no order there, as under the
-other models. Limits: other models between those of the lattice (cursor stability, update serializability, monotonic
-atomic view, forward consistent view) are not named.
+isolation are those of Cerone, Bernardi and Gotsman (2015); without a prefix, sessions have no order there, as under
+the other models. ``model_names`` has other names of these models, and the models between them, which are not judged.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Final
 from nemesis.checkers import CHECKERS, foreign_properties
 from nemesis.checkers.cycles import MODELS
 from nemesis.checkers.cycles.asked_anomalies import ASKED
+from nemesis.checkers.cycles.model_names import SAME, why_not
 from nemesis.checkers.foreign import (
     HAS_INITIAL,
     KEYED,
@@ -52,13 +53,19 @@ def checker_names(text: str | None, workload: str | None = None) -> list[str] | 
     return names
 
 
-def require_model(name: str | None, workload: str | None) -> None:
-    """Raise ``UsageError`` when there is no such consistency model, or nothing that it could be asked of."""
+def model_name(name: str | None, workload: str | None) -> str | None:
+    """Return the name that ``MODELS`` has for a consistency model, ``None`` if none is asked for.
+
+    Raises ``UsageError`` if the model does not exist or is not judged, or if the workload has no models.
+    """
     if name is None:
-        return
+        return None
     if workload not in MODELLED:
         raise _inapplicable(f"--consistency-model {name}", MODELLED, workload)
-    one_of("consistency model", name, MODELS)
+    if (reason := why_not(name)) is not None:
+        raise UsageError(reason)
+    one_of("consistency model", name, {*MODELS, *SAME})
+    return SAME.get(name, name)
 
 
 def anomaly_names(

@@ -22,9 +22,9 @@ from nemesis.running.checking_options import (
     checker_names,
     default_engine,
     engine_of,
+    model_name,
     require_initial,
     require_keyed,
-    require_model,
     spark_master_of,
 )
 
@@ -105,7 +105,7 @@ def check(
     path = location if isinstance(location, Path) else fetch(location, store).path
     known_workload = foreign.workload_of(path, workload)
     names = checker_names(checkers, known_workload)
-    require_model(consistency_model, known_workload)
+    model = model_name(consistency_model, known_workload)
     require_initial(initial, known_workload)
     key_options = {SEQUENTIAL: sequential_keys, LINEARIZABLE: linearizable_keys, WFR: wfr_keys}
     require_keyed(key_options, known_workload)
@@ -122,7 +122,7 @@ def check(
     outcome = judge.judge(
         directory,
         checkers=names,
-        consistency_model=consistency_model,
+        consistency_model=model,
         anomalies=asked,
         initial=initial,
         key_options=key_options,

@@ -60,6 +60,12 @@ def allowed(txns: Sequence[Txn], *, lists: bool) -> dict[str, bool]:
     }
 
 
+def is_faultless(txns: Sequence[Txn], *, lists: bool) -> bool:
+    """Return whether no level forbids a read by itself."""
+    history = _History(txns, lists=lists)
+    return not history.is_impossible() and history.weakest_fault() == len(LEVELS)
+
+
 class _History:
     def __init__(self, txns: Sequence[Txn], *, lists: bool) -> None:
         self.lists = lists
