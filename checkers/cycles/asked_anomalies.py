@@ -3,7 +3,11 @@
 An anomaly counts if it is asked for, or implies one that is: every G1c is a G1, every G-single is a G2-item. The graph
 is that of Elle (``elle.consistency-model``, ``implied-anomalies``), as far as its anomalies exist over items.
 Predicates do not occur, so G2 is G2-item. Over registers ``cycle-exists`` counts with any cycle: it
-has no name of its own there.
+has no name of its own there. ``PL-3-cycle-exists`` and the like are Elle's names for "some cycle that the model PL-3
+forbids": here each cycle that the model forbids counts.
+
+``NOT_DETECTED`` has Elle's other names, with the anomaly that contains each or is nearest to it. Elle knows most of
+them as terms of a model only.
 """
 
 from __future__ import annotations
@@ -13,10 +17,12 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
+from nemesis.checkers.cycles.model_names import SAME
 from nemesis.checkers.cycles.models import (
     ANOMALIES,
     CYCLE_EXISTS,
     CYCLES,
+    MODELS,
     SUFFIXES,
     Model,
 )
@@ -63,15 +69,66 @@ def _counted(name: str) -> frozenset[str]:
     return frozenset(counted & ANOMALIES.keys())
 
 
+_CYCLE_EXISTS_IN: Final = (
+    "PL-1",
+    "PL-2",
+    "PL-SI",
+    "PL-2.99",
+    "PL-3",
+    "PL-SS",
+    "strong-session-PL-1",
+    "strong-session-PL-2",
+    "strong-session-snapshot-isolation",
+    "strong-session-serializable",
+    "strong-PL-1",
+    "strong-PL-2",
+    "strong-snapshot-isolation",
+)
+"""The models of which Elle names the existence of a cycle."""
+
+
+def _cycles_of(name: str) -> frozenset[str]:
+    """Return the cycles that a model forbids."""
+    model = MODELS[SAME.get(name, name)]
+    return frozenset(cycle for cycle in CYCLES if model.forbids(ANOMALIES[cycle]))
+
+
 ASKED: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
-        name: _counted(name)
-        for name in sorted(
-            {*ANOMALIES, *(name for pair in _IMPLIED for name in pair)} - {CYCLE_EXISTS}
-        )
+        **{
+            name: _counted(name)
+            for name in sorted(
+                {*ANOMALIES, *(name for pair in _IMPLIED for name in pair)} - {CYCLE_EXISTS}
+            )
+        },
+        **{f"{name}-{CYCLE_EXISTS}": _cycles_of(name) for name in _CYCLE_EXISTS_IN},
     }
 )
 """By Elle's name of an anomaly, the properties whose findings count as that anomaly."""
+
+
+_NO_COMMIT_TIMES: Final = (
+    "a history does not state when the database began and committed a transaction, "
+    "and the nearest anomaly is G-single"
+)
+NOT_DETECTED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "G-SI": _NO_COMMIT_TIMES,
+        "G-SIb": _NO_COMMIT_TIMES,
+        "GSI": _NO_COMMIT_TIMES,
+        "GSIa": _NO_COMMIT_TIMES,
+        "GSIb": _NO_COMMIT_TIMES,
+        "G-MSR": "snapshots of single reads are not judged, and the nearest anomaly is G-single",
+        "G-cursor": "a history does not mark the reads of cursors, and each G-cursor is a G-single",
+        "G-monotonic": "single reads of a transaction are not judged, and each G-monotonic is a G-single",
+        "G-update": "read-only transactions are not judged one by one, and each G-update is a G2-item",
+        "write-skew": "cycles of two transactions have no name of their own, and each write skew is a G2-item",
+        "predicate-read-miss": "reads are of items and not of predicates, and the nearest anomaly is G2-item",
+        "cyclic-versions": "a register whose versions have no possible order is a finding of cycle-exists, "
+        "which a consistency model has, and a list is one of incompatible-order",
+    }
+)
+"""Elle's other names of anomalies, and why they are not detected, as the end of a sentence."""
 
 
 def counted(names: Collection[str]) -> frozenset[str]:

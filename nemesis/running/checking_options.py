@@ -13,7 +13,7 @@ from typing import Final
 
 from nemesis.checkers import CHECKERS, foreign_properties
 from nemesis.checkers.cycles import MODELS
-from nemesis.checkers.cycles.asked_anomalies import ASKED
+from nemesis.checkers.cycles.asked_anomalies import ASKED, NOT_DETECTED
 from nemesis.checkers.cycles.model_names import SAME, why_not
 from nemesis.checkers.foreign import (
     HAS_INITIAL,
@@ -85,6 +85,8 @@ def anomaly_names(
     if not names:
         raise UsageError(f"--anomalies is {text!r}: allowed are {', '.join(ASKED)}")
     for name in names:
+        if name in NOT_DETECTED:
+            raise UsageError(f"the anomaly {name} is not detected: {NOT_DETECTED[name]}")
         one_of("anomaly", name, ASKED)
         if not asked_properties(workload, [name]):
             raise UsageError(f"--anomalies {name}: workload {workload} does not show this anomaly")
