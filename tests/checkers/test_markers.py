@@ -196,3 +196,31 @@ class TestHanging:
         marked = marker(4, 1, 1, first=0)
         reopened = hanging(LED, opened(3), marked, truncate(5, 1, 1), measured(1_000))
         assert reopened.verdict is Verdict.INVALID
+
+    @pytest.mark.parametrize(
+        ("partition", "expected"),
+        [
+            ("t-0", Verdict.VALID),
+            ("__transaction_state-1", Verdict.VALID),
+            ("u-0", Verdict.INVALID),
+        ],
+    )
+    def test_a_lost_marker_is_reported_and_allowed(self, partition: str, expected: Verdict) -> None:
+        about = {"fault": "power-cut", "fault_id": 1}
+        cut = [
+            harness(5, "fault-invoke", detail=f'{{"last_in_isr": ["{partition}"]}}', **about),
+            harness(6, "fault-healed", effect="verified", **about),
+        ]
+        after = loaded(7, 1, 1), become_leader(8, 1, 1, 1)
+        lost = hanging(LED, opened(3), marker(4, 1, 1, first=0), cut, *after, measured(1_000))
+        assert lost.verdict is expected
+        assert lost.findings
+
+    def test_a_loss_after_the_late_end_is_no_excuse(self) -> None:
+        about = {"fault": "power-cut", "fault_id": 1}
+        cut = [
+            harness(950, "fault-invoke", detail='{"last_in_isr": ["t-0"]}', **about),
+            harness(951, "fault-healed", effect="verified", **about),
+        ]
+        late = hanging(LED, opened(3), marker(900, 1, 1, first=0), cut, measured(1_000))
+        assert late.verdict is Verdict.INVALID
