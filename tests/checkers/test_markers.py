@@ -23,6 +23,16 @@ def verdict(name: str, *events: Said) -> Verdict:
 class TestMarkerEpochs:
     name = "marker-epoch-grows"
 
+    def test_raised_coordinator_epochs_are_counted(self) -> None:
+        events = [
+            marker(1, 1, 1, coordinator_epoch=1),
+            marker(2, 2, 1, coordinator_epoch=1),
+            marker(3, 1, 2, coordinator_epoch=4),
+            marker(4, 1, 3, coordinator_epoch=4, producer_id=8),
+        ]
+        judged = only(Markers(), history(*events), self.name)
+        assert judged.numbers == {"raised_coordinator_epochs": 1}
+
     def test_replicas_and_producers_are_apart(self) -> None:
         events = [
             marker(1, 1, 1, coordinator_epoch=2),

@@ -18,6 +18,7 @@ from nemesis.checkers.breaks.transactions_read import (
     initialized,
     request,
     sent,
+    went_on,
 )
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Result, Verdict
@@ -54,7 +55,50 @@ def test_a_committed_transaction_is_read_and_counted() -> None:
     )
     assert [judged[name].verdict for name in NAMES] == [V, V, V, V]
     assert [judged[name].checked for name in NAMES] == [2, 2, 2, 3]
-    assert judged["aborted-read"].numbers == {"transactions": 1, "committed": 1, "aborted": 0}
+    assert judged["aborted-read"].numbers == {
+        "transactions": 1,
+        "committed": 1,
+        "aborted": 0,
+        "uncommitted_records_read_over": 0,
+    }
+    assert judged["fenced-producer"].numbers == {
+        "fenced_producers": 0,
+        "requests_of_fenced_producers": 0,
+    }
+
+
+def test_uncommitted_records_that_readers_have_passed_are_counted() -> None:
+    judged = results(
+        *(sent(0, 1, 0), sent(2, 2, 1), sent(4, 3, 2), request(6, ABORT)),
+        *(sent(8, 4, 3, 2), request(10, COMMIT, 2, outcome="fail"), sent(12, 5, 5, 3)),
+        *(committed_poll(14, 1, {}, 3), request(16, COMMIT, 3)),
+    )
+    assert judged["aborted-read"].numbers["uncommitted_records_read_over"] == 3
+
+
+def test_a_committed_record_counts_once_a_reader_has_read_over_it() -> None:
+    committed = [*sent(0, 1, 5), *sent(2, 2, 6), *request(4, COMMIT)]
+    unread = results(committed, committed_poll(6, 0, {2: 9}, 4))["torn-transaction"]
+    assert (unread.verdict, unread.checked) == (U, 0)
+    assert results(committed, committed_poll(6, 0, {5: 1}, 5))["torn-transaction"].checked == 1
+
+
+def test_polls_during_an_open_transaction_are_counted() -> None:
+    open_one = [*sent(0, 1, 5), *committed_poll(2, 3, {}, 4), *committed_poll(4, 5, {}, 4)]
+    judged = results(open_one, request(6, ABORT), committed_poll(8, 5, {}, 6))
+    assert judged["read-beyond-lso"].numbers == {"polls_while_open": 2}
+
+
+def test_requests_of_fenced_producers_are_counted() -> None:
+    judged = results(
+        *(initialized(0, 0), went_on(2, 0, 1), initialized(4, 2)),
+        *(sent(6, 1, 0, epoch=2), request(8, COMMIT, epoch=1, outcome="fail")),
+        *(request(10, COMMIT, epoch=0, outcome="info"), initialized(12, 3)),
+    )
+    assert judged["fenced-producer"].numbers == {
+        "fenced_producers": 2,
+        "requests_of_fenced_producers": 2,
+    }
 
 
 def test_nothing_is_decided_without_transactions() -> None:
