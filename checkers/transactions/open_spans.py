@@ -62,11 +62,9 @@ def ended(rows: Sequence[Row]) -> Iterator[Open]:
             if opened[producer_id][1].offset == event.first_offset:
                 begun = opened.pop(producer_id)
                 yield _open(begun, added.get(producer_id))._replace(ended=event.time, end_row=row)
-        elif event.kind in CUTS:
-            end = kept_below(event)
+        elif event.kind in CUTS or (event.kind == Kind.REPLICA_STOPPED and event.step in _DELETES):
+            end = kept_below(event) if event.kind in CUTS else 0
             opened = {key: item for key, item in opened.items() if not _is_cut(item, event, end)}
-        elif event.kind == Kind.REPLICA_STOPPED and event.step in _DELETES:
-            opened.clear()
 
 
 def _is_cut(opened: Row, event: Event, end: int) -> bool:

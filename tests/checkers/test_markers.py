@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from nemesis.checkers.breaks.events import become_leader, broker, history, loaded, marker, truncate
+from nemesis.checkers.breaks.events import (
+    TP,
+    become_leader,
+    broker,
+    history,
+    loaded,
+    marker,
+    truncate,
+)
 from nemesis.checkers.breaks.hanging import added, harness, measured, opened, settings
 from nemesis.checkers.breaks.markers import completed, stored_marker
 from nemesis.checkers.framework.model import Result, Verdict
@@ -149,6 +157,14 @@ class TestHanging:
         ended = marker(900, 1, 1, first=0)
         late = hanging(LED, opened(3), former, ended, measured(1_000))
         assert late.verdict is Verdict.INVALID
+
+    @pytest.mark.parametrize(("node", "expected"), [(1, Verdict.VALID), (2, Verdict.INVALID)])
+    def test_a_log_that_is_deleted_takes_its_own_transactions(
+        self, node: int, expected: Verdict
+    ) -> None:
+        deleted = broker(5, node, "replica-stopped", step="deleting", **TP)
+        ended = marker(900, 1, 1, first=0)
+        assert hanging(LED, opened(3), deleted, ended, measured(1_000)).verdict is expected
 
     def test_an_open_transaction_that_may_still_end_is_unknown(self) -> None:
         early = hanging(LED, opened(3), measured(12))
