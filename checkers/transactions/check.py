@@ -10,8 +10,9 @@ broker's answer names as aborted.
   it; the same without any end; the same with a commit that certainly failed.
 * **read-beyond-lso**: no reader of committed records is given a record at or above the first record of an open
   transaction of the partition. (a) A record of a transaction whose producer asks for the commit only afterwards; (b) a
-  record behind the first one of a transaction, acknowledged before the poll, whose producer asks for an end only after
-  the poll has returned, and has it acknowledged.
+  record behind one of a transaction, acknowledged before the poll, whose producer asks for an end only after the poll
+  has returned, and has it acknowledged. A record below the log start that the answer states does not count: it was
+  deleted, and a replica that comes later does not know of the transaction.
   Smallest breaks: (a) a poll of committed records returns a value, and then its commit is asked for; (b) a value is
   acknowledged at offset 5 in a transaction, a poll of committed records returns offset 6, and then the transaction is
   aborted.

@@ -21,7 +21,7 @@ FUNCTIONS: Final = frozenset({*ACCEPTED_BY_BROKERS, INIT, POLL, VERSION, STABLE_
 COLUMNS: Final = (
     *("f", "op", "topic", "topic_id", "partition", "node", "offset", "value", "key", "error"),
     *("offsets", "values", "last_offset", "isolation", "transactional_id", "transaction"),
-    *("producer_id", "producer_epoch", "count", "derived_from", "group"),
+    *("producer_id", "producer_epoch", "count", "derived_from", "group", "log_start_offset"),
 )
 _REPEATS_ABORTS: Final = 2
 """The ``transaction.version`` from which on an abort of what the coordinator has aborted itself is acknowledged."""

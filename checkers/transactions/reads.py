@@ -55,17 +55,36 @@ def undecided(name: str, known: Produced) -> Iterator[Finding]:
         offsets = poll.event.offsets
         if not offsets:
             continue
-        for first, opened, transaction in firsts.get(partition_of(poll.event), ()):
+        start = poll.event.log_start_offset or 0
+        for first, sent, transaction in firsts.get(partition_of(poll.event), ()):
             if first >= offsets[-1]:
                 break
+            opened = sent if first >= start else _stands_from(transaction, sent, start)
+            if opened is None or (opened.event.offset or 0) >= offsets[-1]:
+                continue
             if opened.ended < poll.began and transaction.end_began > poll.ended:
                 sentence = (
                     f"{poll.event.process} was given offset {offsets[-1]} of {_tp(poll)} while transaction "
-                    f"{transaction.number}, which begins there at offset {first}, was open."
+                    f"{transaction.number}, which has offset {opened.event.offset} there, was open."
                 )
                 yield finding(
                     name, _tp(poll), sentence, opened.row, poll.row, _end_row(transaction)
                 )
+
+
+def _stands_from(transaction: Transaction, sent: Operation, start: int) -> Operation | None:
+    """Return the transaction's first acknowledged record in the same partition that stands at ``start`` or behind."""
+    partition = partition_of(sent.event)
+    return next(
+        (
+            send
+            for send in transaction.sends
+            if send.is_ok
+            and partition_of(send.event) == partition
+            and (send.event.offset or 0) >= start
+        ),
+        None,
+    )
 
 
 def torn(name: str, known: Produced) -> Iterator[Finding]:

@@ -127,6 +127,16 @@ def test_records_below_an_open_transaction_are_read() -> None:
     assert I not in verdicts(sent(0, 1, 5), committed_poll(2, 4, {4: 9}, 4), request(4, ABORT))
 
 
+@pytest.mark.parametrize(("start", "verdict"), [(5, I), (6, V)])
+def test_a_leader_may_have_deleted_what_opened_a_transaction(start: int, verdict: Verdict) -> None:
+    """DeleteRecords or retention took it, and the state of the producer with it at a replica that came later."""
+    past = committed_poll(4, 7, {7: 9}, 7, log_start_offset=start)
+    committed = [*sent(2, 9, 7, 2, epoch=1), *request(3, COMMIT, 2, epoch=1)]
+    assert verdicts(sent(0, 1, 5), committed, past, request(6, ABORT))[1] is verdict
+    left = committed_poll(4, 7, {7: 9}, 7, log_start_offset=6)
+    assert verdicts(sent(0, 1, 5), sent(1, 2, 6), committed, left, request(6, ABORT))[1] is I
+
+
 def test_a_transaction_without_an_acknowledged_end_may_have_been_aborted_before() -> None:
     """A time-out, or the next producer of the transactional id, may have ended it."""
     over = committed_poll(2, 6, {6: 9}, 6)
