@@ -4,7 +4,8 @@ A transactional id has one producer. InitProducerId raises its epoch, and with i
 before: a transaction that is open is aborted, and the new producer asks again until that is done
 (CONCURRENT_TRANSACTIONS). A decision counts once it is in the log; the markers follow.
 
-Source: kafka.coordinator.transaction.TransactionCoordinator of Kafka 3.9, with transaction.version 0.
+Source: kafka.coordinator.transaction.TransactionCoordinator of Kafka 3.9, with transaction.version 0. Where it differs:
+the end of a transaction is acknowledged again only after the log has the state again.
 """
 
 from __future__ import annotations
@@ -281,7 +282,12 @@ class TransactionCoordinator:
             return
         metadata = owned.metadata
         if metadata.state is not TransactionState.ONGOING:
-            callback(_AGREE.get((metadata.state, is_commit), ErrorCode.invalid_txn_state))
+            answer = _AGREE.get((metadata.state, is_commit), ErrorCode.invalid_txn_state)
+            if answer is ErrorCode.none:
+                # A former coordinator does not know of the next transaction, which this end may be meant for.
+                self._transactions.confirm(owned, callback)
+            else:
+                callback(answer)
             return
         is_fence = metadata.pending_state is TransactionState.PREPARE_EPOCH_FENCE
         if is_fence:

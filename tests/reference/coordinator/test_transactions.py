@@ -47,6 +47,29 @@ def test_a_transaction_is_committed(tmp_path: Path) -> None:
     on_transaction_node(tmp_path, scenario)
 
 
+def test_an_end_is_acknowledged_again_only_while_the_broker_coordinates(tmp_path: Path) -> None:
+    """A former coordinator would acknowledge the next transaction of the epoch, which its successor has."""
+
+    async def scenario(node: TransactionNode) -> None:
+        await node.lead(isr=(1,))
+        producer = await node.begun()
+        await node.add(producer)
+        assert await node.end(producer) is NONE
+        node.leaders.answer()
+        assert await node.end(producer) is NONE
+        node.give_role(1, 1, isr=(1, 2))
+        while node.transactions.is_loading:
+            await asyncio.sleep(0.01)
+        assert node.state == "CompleteCommit"
+        assert await node.end(producer) is ErrorCode.coordinator_not_available
+        again = asyncio.ensure_future(node.end(producer))
+        await asyncio.sleep(0.01)
+        node.give_role(2, 2)
+        assert await again is ErrorCode.not_coordinator
+
+    on_transaction_node(tmp_path, scenario)
+
+
 def test_a_new_producer_fences_the_former_one_and_aborts_its_transaction(tmp_path: Path) -> None:
     async def scenario(node: TransactionNode) -> None:
         await node.lead()
