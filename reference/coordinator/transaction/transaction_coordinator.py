@@ -5,7 +5,7 @@ before: a transaction that is open is aborted, and the new producer asks again u
 (CONCURRENT_TRANSACTIONS). A decision counts once it is in the log; the markers follow.
 
 Source: kafka.coordinator.transaction.TransactionCoordinator of Kafka 3.9, with transaction.version 0. Where it differs:
-the end of a transaction is acknowledged again only after the log has the state again.
+the end of a transaction is acknowledged again, and a loaded decision is carried out, only after the log has it again.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from typing import Final
 
 from kio.schema.errors import ErrorCode
 
 from nemesis.reference.coordinator.transaction.transaction_completions import (
+    RETRY_BACKOFF_S,
     MarkerChannels,
     TransactionCompletions,
 )
@@ -94,7 +96,23 @@ class TransactionCoordinator:
 
     def _on_loaded(self, owned: OwnedTransaction) -> None:
         if owned.metadata.state in PREPARED:
-            self._completions.start(owned, self._wall_clock())
+            self._resume(owned)
+
+    def _resume(self, owned: OwnedTransaction) -> None:
+        """Complete a decided transaction once the in-sync replicas have the decision.
+
+        This broker may be the only one that has it: the former coordinator may have failed before others fetched it.
+        """
+
+        def on_confirmed(error: ErrorCode) -> None:
+            if error is ErrorCode.none:
+                self._completions.start(owned, self._wall_clock())
+            elif self._transactions.is_current(owned):
+                name = f"resume-transaction-{owned.metadata.transactional_id}"
+                resume = partial(self._resume, owned)
+                self._scheduler.schedule_once(name, resume, delay_s=RETRY_BACKOFF_S)
+
+        self._transactions.confirm(owned, on_confirmed)
 
     def on_resignation(self, partition: int, leader_epoch: int | None) -> None:
         """This broker does not lead a partition of the transaction log any more; None: the topic is deleted."""

@@ -240,6 +240,28 @@ def test_the_next_coordinator_ends_the_transaction(tmp_path: Path) -> None:
     on_transaction_node(tmp_path, scenario)
 
 
+def test_a_decision_that_only_its_new_coordinator_has_gets_no_markers(tmp_path: Path) -> None:
+    """If that broker failed too, a third one would abort what some partitions have as committed."""
+
+    async def scenario(node: TransactionNode) -> None:
+        await node.lead()
+        producer = await node.begun()
+        await node.add(producer)
+        await node.end(producer)
+        node.leaders.waiting.clear()
+        await node.lead(1, isr=(1, 2))
+        await asyncio.sleep(1)
+        assert node.state == "PrepareCommit"
+        assert node.leaders.waiting == []
+        await node.lead(2)
+        await asyncio.sleep(1)
+        markers = [node.leaders.answer() for _ in list(node.leaders.waiting)]
+        assert markers[-1].coordinator_epoch == 2
+        assert node.state == "CompleteCommit"
+
+    on_transaction_node(tmp_path, scenario)
+
+
 def test_an_open_transaction_outlives_its_coordinator(tmp_path: Path) -> None:
     async def scenario(node: TransactionNode) -> None:
         await node.lead()
