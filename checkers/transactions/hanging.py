@@ -70,11 +70,11 @@ class HangingTransactions(Grouped[Report]):
         rows = list(segment.events(*self.columns))
         if key[0] is None:
             return Report(rows=rows)
-        opened = sum(event.kind == Kind.TRANSACTION_OPENED for _, event in rows)
-        if not opened:
+        if not any(event.kind == Kind.TRANSACTION_OPENED for _, event in rows):
             return Report()
         spans = [*open_spans.ended(rows), *open_spans.open_at_end(rows)]
         shown = {row for span in spans for row in (span.row, span.end_row)}
+        opened = max(open_spans.opened_by_leaders(rows), len(spans))
         return Report(opened, spans, [item for item in rows if item[0] in shown])
 
     def finish(self, summaries: list[tuple[Key, Report]]) -> Results:

@@ -48,6 +48,11 @@ class Open(NamedTuple):
     end_row: int | None = None
 
 
+def opened_by_leaders(rows: Sequence[Row]) -> int:
+    """Return how many transactions were opened; what followers copy is not counted again."""
+    return sum(event.kind == Kind.TRANSACTION_OPENED and event.role == _LEADER for _, event in rows)
+
+
 def ended(rows: Sequence[Row]) -> Iterator[Open]:
     """Yield the transactions that have ended."""
     opened: dict[int | None, Row] = {}

@@ -131,6 +131,11 @@ class TestHanging:
         ended = hanging(LED, opened(3), marker(9, 1, 1, first=0), measured(1_000))
         assert (ended.verdict, ended.checked) == (Verdict.VALID, 1)
 
+    def test_a_transaction_that_followers_copy_counts_once(self) -> None:
+        copies = [opened(4, node=node, role="follower") for node in (2, 3)]
+        ended = hanging(LED, opened(3), *copies, marker(9, 1, 1, first=0), measured(1_000))
+        assert (ended.verdict, ended.checked) == (Verdict.VALID, 1)
+
     def test_a_transaction_that_was_ended_too_late(self) -> None:
         late = hanging(LED, opened(3), marker(900, 2, 1, first=0, role="follower"), measured(1_000))
         assert late.verdict is Verdict.INVALID
