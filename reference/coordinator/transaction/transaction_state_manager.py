@@ -47,6 +47,9 @@ _NOT_STORED: Final = {
 }
 """How the errors of an append are reported to producers."""
 
+_MOST_EXPIRED_BYTES: Final = 65_536
+"""Of the transactional ids in one batch of tombstones, if it has several."""
+
 TransactionPartition = CoordinatedPartition[TransactionMetadata]
 
 
@@ -224,8 +227,8 @@ class TransactionStateManager:
                 for metadata in partition.items.values()
                 if metadata.is_expired(now_ms, self._expiration_ms)
             ]
-            if expired:
-                self._write_tombstones(partition, expired)
+            for group in _in_batches(expired):
+                self._write_tombstones(partition, group)
 
     def _write_tombstones(
         self, partition: TransactionPartition, expired: list[TransactionMetadata]
@@ -247,3 +250,17 @@ class TransactionStateManager:
             timeout_ms=REQUEST_TIMEOUT_MS,
             on_appended=on_appended,
         )
+
+
+def _in_batches(expired: list[TransactionMetadata]) -> list[list[TransactionMetadata]]:
+    """Return the ids in groups whose tombstones fit into a batch each: the log refuses a batch that is too large."""
+    groups: list[list[TransactionMetadata]] = []
+    size = _MOST_EXPIRED_BYTES
+    for metadata in expired:
+        more = len(metadata.transactional_id.encode())
+        if size + more > _MOST_EXPIRED_BYTES:
+            groups.append([])
+            size = 0
+        groups[-1].append(metadata)
+        size += more
+    return groups

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from nemesis.reference.coordinator.key_partitions import partition_for
 from nemesis.reference.model import TransactionalProducer
 from tests.reference.coordinator.transaction_node import (
     ID,
+    NUMBER,
+    PARTITIONS,
     TIMEOUT_MS,
     A,
     B,
@@ -321,6 +325,23 @@ def test_an_idle_id_expires(tmp_path: Path) -> None:
     cleanup = "transaction.remove.expired.transaction.cleanup.interval.ms"
     properties = {"transactional.id.expiration.ms": 20_000, cleanup: 5_000}
     on_transaction_node(tmp_path, scenario, **properties)
+
+
+def test_idle_ids_expire_in_batches_that_fit(tmp_path: Path) -> None:
+    async def scenario(node: TransactionNode) -> None:
+        await node.lead()
+        names = (f"{number}-{'x' * 30_000}" for number in count())
+        ids = islice((n for n in names if partition_for(n, PARTITIONS) == NUMBER), 40)
+        for transactional_id in ids:
+            assert (await node.init(transactional_id=transactional_id)).error is NONE
+        await asyncio.sleep(30)
+        assert node.stored() == {}
+        assert node.coordinator.list_transactions((), (), -1).transactions == ()
+
+    cleanup = "transaction.remove.expired.transaction.cleanup.interval.ms"
+    on_transaction_node(
+        tmp_path, scenario, **{"transactional.id.expiration.ms": 20_000, cleanup: 5_000}
+    )
 
 
 def test_transactions_are_listed_and_verified(tmp_path: Path) -> None:
