@@ -30,22 +30,29 @@ class ReadOver:
     """The offsets of each partition that some poll of committed records has read over."""
 
     def __init__(self, known: Produced) -> None:
+        self._polls = polls_by_partition(known)
         self._positions: dict[Partition, list[int]] = {}
         self._reached: dict[Partition, list[int]] = {}
         """By position, the largest offset that a poll from there or from below has reached."""
-        for partition, polls in polls_by_partition(known).items():
+        for partition, polls in self._polls.items():
             self._positions[partition] = [position(poll) for poll in polls]
             ends = (poll.event.last_offset or 0 for poll in polls)
             self._reached[partition] = [*accumulate(ends, max)]
 
     def count(self, transaction: Transaction) -> int:
-        """Return how many acknowledged records of the transaction, without keys, the polls have read over."""
+        """Return how many acknowledged records of the transaction, without keys, the polls have read over since."""
         return sum(stays(send) and self._has(send) for send in transaction.sends)
 
     def _has(self, send: Operation) -> bool:
         partition, offset = partition_of(send.event), send.event.offset or 0
         index = bisect_right(self._positions.get(partition, ()), offset)
-        return index > 0 and self._reached[partition][index - 1] >= offset
+        if not index or self._reached[partition][index - 1] < offset:
+            return False
+        # Those from the nearest positions come first: one of them nearly always has the offset.
+        return any(
+            (poll.event.last_offset or 0) >= offset and poll.ended >= send.began
+            for poll in reversed(self._polls[partition][:index])
+        )
 
 
 def committed_records(known: Produced, read_over: ReadOver) -> int:

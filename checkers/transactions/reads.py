@@ -130,10 +130,10 @@ def position(poll: Operation) -> int:
 
 
 def passed_over(send: Operation, polls: list[Operation]) -> Operation | None:
-    """Return a poll that read over the offset of a record without returning it."""
+    """Return a poll that read over the offset of a record, once it had been sent, without returning it."""
     offset = send.event.offset or 0
     for poll in polls[: bisect_right(polls, offset, key=position)]:
-        if (poll.event.last_offset or 0) < offset:
+        if (poll.event.last_offset or 0) < offset or poll.ended < send.began:
             continue
         offsets = poll.event.offsets or []
         index = bisect_left(offsets, offset)

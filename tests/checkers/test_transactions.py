@@ -175,6 +175,13 @@ def test_a_poll_that_ends_before_a_record_does_not_pass_over_it() -> None:
     assert I not in verdicts(committed, committed_poll(4, 6, {6: 9}, 6))
 
 
+def test_a_poll_that_ended_before_a_record_was_sent_has_not_passed_over_it() -> None:
+    """The producer named a topic that was deleted: its record is in the topic that came after."""
+    before = committed_poll(0, 0, {6: 9}, 6)
+    assert verdicts(before, sent(4, 1, 5), request(6, COMMIT))[2] is U
+    assert verdicts(sent(4, 1, 5), request(6, COMMIT), committed_poll(8, 0, {6: 9}, 6))[2] is I
+
+
 def test_compaction_may_remove_records_with_keys() -> None:
     keyed = sent(0, 1, 0)
     for event in keyed:
