@@ -3,6 +3,7 @@
 * ``check``       what readers of committed records are given, and who is fenced (start here)
 * ``produced``    transactions, their records and ends, and the producers of transactional ids, from the events
 * ``reads``, ``fencing``, ``derivations``   the judges
+* ``observed``    numbers: fenced producers, aborted records that were read over, polls during open transactions
 * ``dependencies``, ``append_order``   in which order transactions can have been
 * ``markers``     markers in logs: coordinator epochs, and partitions of a complete transaction without a marker
 * ``epochs_kept`` whether coordinators fence producers without a cause: a check and a property of its own

@@ -10,8 +10,9 @@ broker's answer names as aborted.
   it; the same without any end; the same with a commit that certainly failed.
 * **read-beyond-lso**: no reader of committed records is given a record at or above the first record of an open
   transaction of the partition. (a) A record of a transaction whose producer asks for the commit only afterwards; (b) a
-  record behind the first one of a transaction, acknowledged before the poll, whose producer asks for an end only after
-  the poll has returned, and has it acknowledged.
+  record behind one of a transaction, acknowledged before the poll, whose producer asks for an end only after the poll
+  has returned, and has it acknowledged. A record below the log start that the answer states does not count: it was
+  deleted, and a replica that comes later does not know of the transaction.
   Smallest breaks: (a) a poll of committed records returns a value, and then its commit is asked for; (b) a value is
   acknowledged at offset 5 in a transaction, a poll of committed records returns offset 6, and then the transaction is
   aborted.
@@ -66,10 +67,12 @@ from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.losses import TRANSACTIONS_TOPIC, Losses
+from nemesis.checkers.transactions import observed
 from nemesis.checkers.transactions.append_order import appended, appended_before_it_was_sent
 from nemesis.checkers.transactions.dependencies import Dependencies
 from nemesis.checkers.transactions.derivations import (
     Given,
+    derived_again,
     duplicates,
     given_to_readers,
     missing,
@@ -90,7 +93,6 @@ from nemesis.checkers.transactions.produced import (
 )
 from nemesis.checkers.transactions.reads import (
     of_transactions,
-    records_passed,
     torn,
     uncommitted,
     undecided,
@@ -123,13 +125,21 @@ class Transactions(EventListCheck):
     def judge(self, rows: list[Row]) -> Results:
         known, permitted = produced(rows), Losses(rows)
         read, given = sum(1 for _ in of_transactions(known)), given_to_readers(known)
-        beyond, parts = undecided(READ_BEYOND_LSO.name, known), torn(TORN_TRANSACTION.name, known)
+        read_over = observed.ReadOver(known)
+        passed, open_at = (
+            observed.committed_records(known, read_over),
+            observed.polls_while_open(known),
+        )
+        figures = _figures(known, observed.uncommitted_records(known, read_over))
         aborted = _of_records(uncommitted(ABORTED_READ.name, known), permitted)
+        beyond = _of_records(undecided(READ_BEYOND_LSO.name, known), permitted)
+        parts = _of_records(torn(TORN_TRANSACTION.name, known), permitted)
+        fenced = _fencing(known, permitted)
         return [
-            _result(ABORTED_READ, read, aborted, _figures(known)),
-            _result(READ_BEYOND_LSO, read, _of_records(beyond, permitted)),
-            _result(TORN_TRANSACTION, records_passed(known), _of_records(parts, permitted)),
-            _result(FENCED_PRODUCER, len(known.requests), _fencing(known, permitted)),
+            _result(ABORTED_READ, read, aborted, figures),
+            _result(READ_BEYOND_LSO, read, beyond, {"polls_while_open": float(open_at)}),
+            _result(TORN_TRANSACTION, passed, parts),
+            _result(FENCED_PRODUCER, len(known.requests), fenced, observed.fencing(known)),
             _derived(known, given, permitted),
             _ordered(known, given, permitted),
         ]
@@ -156,7 +166,8 @@ def _ordered(known: Produced, given: Given, permitted: Losses) -> Result:
     name = TRANSACTION_ORDER.name
     findings = [*dependencies.impossible(name), *appended_before_it_was_sent(name, known)]
     findings = permitted.allow_all(findings)
-    return _result(TRANSACTION_ORDER, appended(known), findings, dependencies.permitted())
+    numbers = {"dependencies_by_reads": float(len(dependencies.reads)), **dependencies.permitted()}
+    return _result(TRANSACTION_ORDER, appended(known), findings, numbers)
 
 
 def _derived(known: Produced, given: Given, permitted: Losses) -> Result:
@@ -165,7 +176,8 @@ def _derived(known: Produced, given: Given, permitted: Losses) -> Result:
     name = EXACTLY_ONCE.name
     findings = [*duplicates(name, known, given), *missing(name, known, given, inputs)]
     findings = [permitted.allow(item, is_timed=False) for item in findings]
-    return _result(EXACTLY_ONCE, len(inputs), findings)
+    again = {"inputs_derived_again": float(derived_again(known, inputs))}
+    return _result(EXACTLY_ONCE, len(inputs), findings, again)
 
 
 def _result(
@@ -177,15 +189,14 @@ def _result(
     return conclude(decided, checked=checked, findings=[*findings], numbers=numbers)
 
 
-def _figures(known: Produced) -> dict[str, float]:
-    """How many transactions there were, and how many ended."""
+def _figures(known: Produced, passed: int) -> dict[str, float]:
+    """How many transactions there were, how many ended, and how many uncommitted records readers have passed."""
     transactions = known.transactions.values()
     return {
         "transactions": float(len(transactions)),
-        "committed": float(
-            sum(item.commit is not None and item.commit.is_ok for item in transactions)
-        ),
-        "aborted": float(sum(item.abort is not None and item.abort.is_ok for item in transactions)),
+        "committed": float(sum(item.is_committed for item in transactions)),
+        "aborted": float(sum(item.is_aborted for item in transactions)),
+        "uncommitted_records_read_over": float(passed),
     }
 
 
@@ -223,8 +234,8 @@ READ_BEYOND_LSO: Final = Property(
 TORN_TRANSACTION: Final = Property(
     name="torn-transaction",
     promise="A reader of committed records that reads past a committed transaction is given all its records.",
-    unit="acknowledged records of committed transactions",
-    unknown="No transaction with an acknowledged record was committed.",
+    unit="records of committed transactions that were read over",
+    unknown="No reader of committed records has read over an acknowledged record of a committed transaction.",
     source="TransactionMarkerChannelManager, KafkaApis.handleWriteTxnMarkersRequest; KIP-98.",
     check=Transactions,
     decided_from=_SOURCES,

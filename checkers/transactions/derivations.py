@@ -140,6 +140,12 @@ def passed_inputs(known: Produced, given: Given) -> list[tuple[_Group, Input]]:
     ]
 
 
+def derived_again(known: Produced, inputs: Sequence[tuple[_Group, Input]]) -> int:
+    """Return how many of these input records several records were derived from, most of them aborted."""
+    outputs = _outputs(known)
+    return sum(len(outputs.get((group, record.value), ())) > 1 for group, record in inputs)
+
+
 def missing(
     name: str, known: Produced, given: Given, inputs: Sequence[tuple[_Group, Input]]
 ) -> Iterator[Finding]:

@@ -9,17 +9,19 @@ in its next epoch (KIP-360), with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH, is 
 * every request of the InitProducerId was answered: one that arrives late takes the next epoch and fences its sender;
 * nothing else can have raised the epoch: every other InitProducerId of the transactional id had its answer before this
   one was sent, and none follows before the refusal;
-* no transaction of this epoch has been open for as long as its time-out: a coordinator that aborts it raises the epoch.
-  An InitProducerId is judged only if no transaction is open: it aborts one, and raises the epoch for that.
+* no transaction of this epoch has been open for as long as its time-out, as far as the broker that refuses knows: a
+  coordinator that aborts it raises the epoch. An InitProducerId is judged only if no transaction is open: it aborts
+  one, and raises the epoch for that.
 
 Smallest breaks: a producer is answered its epoch, and its first AddPartitionsToTxn is refused as fenced; the same with
 the commit after an accepted AddPartitionsToTxn; the same with an InitProducerId that names the epoch.
 
 What a correct cluster does and is not convicted for: another producer of the transactional id, one that was killed or
 had no answer included, fences this one; a transaction that was open for too long is aborted and its producer fenced; a
-former coordinator that does not know of its successor refuses a producer of a later epoch. Where a fault moved a wall
-clock, by which coordinators measure time-outs, producers with an open transaction are not judged. Where
-``__transaction_state`` may lose records, findings are reported and allowed.
+former coordinator that does not know of its successor refuses a producer of a later epoch, or aborts by time-out a
+transaction that its successor has ended: it raises the epoch before it writes the abort, which then fails. Where a
+fault moved a wall clock, by which coordinators measure time-outs, producers with an open transaction are not judged.
+Where ``__transaction_state`` may lose records, findings are reported and allowed.
 
 Limits: what partition leaders and group coordinators refuse is not judged, nor are epochs that an end has raised
 (``transaction.version`` 2). A producer that goes on after a request in doubt (``renews_in_doubt: false``) may be
@@ -86,6 +88,13 @@ class Epoch:
             for item in (*given, *self.requests)
         )
 
+    def _accepts_after(self, ended: int, node: int | None, time: int) -> bool:
+        """Whether a broker accepted a request between these times: it knew then what had ended before."""
+        return any(
+            item.is_ok and item.event.node == node and item.began > ended and item.ended < time
+            for item in self.requests
+        )
+
     def judged(self) -> int:
         """How many requests were accepted by a broker that had shown before that it knows this epoch."""
         if self.given is None or self.given.event.count != 0:
@@ -94,12 +103,18 @@ class Epoch:
             item.is_ok and self.has_known(item.event.node, item.began) for item in self.requests
         )
 
-    def oldest_open(self, time: int) -> int | None:
-        """When the oldest transaction began that had no acknowledged end by then; None without one."""
+    def oldest_open(self, node: int | None, time: int) -> int | None:
+        """When the oldest transaction began that a broker may have held open at that time; None without one.
+
+        A former coordinator does not know of an end that its successor has acknowledged.
+        """
         ended = {
             item.event.transaction
             for item in self.requests
-            if item.is_ok and item.event.f in (COMMIT, ABORT) and item.ended < time
+            if item.is_ok
+            and item.event.f in (COMMIT, ABORT)
+            and item.ended < time
+            and (item.event.node == node or self._accepts_after(item.ended, node, time))
         }
         begins = (event.time for _, event in self.begun if event.transaction not in ended)
         return min((begin for begin in begins if begin < time), default=None)
@@ -179,7 +194,7 @@ def _may_raise(item: Operation, given: Operation, refused: Operation) -> bool:
 
 def _may_time_out(epoch: Epoch, given: Operation, refused: Operation, moved: int) -> bool:
     """Whether a transaction may have been open for as long as its time-out."""
-    since = epoch.oldest_open(refused.ended)
+    since = epoch.oldest_open(refused.event.node, refused.ended)
     if since is None:
         return False
     if refused.event.f == INIT:

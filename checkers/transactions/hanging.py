@@ -15,7 +15,8 @@ What a correct cluster does and is not convicted for: a transaction that is youn
 its end was still due. Also ``unknown`` is what the machine may have delayed, and a transaction whose time-out no
 coordinator has traced. A marker or a first batch that is cut from the log counts as if it had never been there. While a
 fault is in force nothing is due. Where a fault moved a wall clock, by which coordinators measure time-outs, an open
-transaction is ``unknown``.
+transaction is ``unknown``. Where the marker or the transaction itself may be lost, because the last replica of the
+partition or of one of ``__transaction_state`` was struck, the finding is allowed.
 
 Limit: the last leader's own trace counts; a run that ends without quiet decides little. The last second of a run
 does not count, since how late the harness ran is measured up to there only.
@@ -28,6 +29,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from nemesis.checkers import losses
 from nemesis.checkers.breaks import hanging as breaks
 from nemesis.checkers.explain import markers as explain
 from nemesis.checkers.framework.event_list import Row
@@ -52,13 +54,13 @@ class Report:
     opened: int = 0
     open: list[Open] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
-    """Of the run: settings, phases, faults."""
+    """Of the run: settings, phases, faults; of a partition: the events that show its transactions."""
 
 
 class HangingTransactions(Grouped[Report]):
     keys = ("topic", "partition")
-    kinds = frozenset({*open_spans.KINDS, *unexplained.KINDS})
-    columns = (*open_spans.COLUMNS, *unexplained.COLUMNS)
+    kinds = frozenset({*open_spans.KINDS, *unexplained.KINDS, *losses.KINDS})
+    columns = (*open_spans.COLUMNS, *unexplained.COLUMNS, *losses.COLUMNS)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -68,15 +70,19 @@ class HangingTransactions(Grouped[Report]):
         rows = list(segment.events(*self.columns))
         if key[0] is None:
             return Report(rows=rows)
-        opened = sum(event.kind == Kind.TRANSACTION_OPENED for _, event in rows)
-        if not opened:
+        if not any(event.kind == Kind.TRANSACTION_OPENED for _, event in rows):
             return Report()
-        return Report(opened, [*open_spans.ended(rows), *open_spans.open_at_end(rows)])
+        spans = [*open_spans.ended(rows), *open_spans.open_at_end(rows)]
+        shown = {row for span in spans for row in (span.row, span.end_row)}
+        opened = max(open_spans.opened_by_leaders(rows), len(spans))
+        return Report(opened, spans, [item for item in rows if item[0] in shown])
 
     def finish(self, summaries: list[tuple[Key, Report]]) -> Results:
-        run = RunTime([item for _, report in summaries for item in report.rows])
+        rows = [item for _, report in summaries for item in report.rows]
+        run = RunTime([item for item in rows if item[1].kind in unexplained.KINDS])
+        permitted = losses.Losses(rows)
         findings = [
-            item
+            permitted.allow(item, item.key, losses.TRANSACTIONS_TOPIC)
             for (topic, partition), report in summaries
             for transaction in report.open
             for item in _judge(tp_name(topic, partition), transaction, run)

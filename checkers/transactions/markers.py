@@ -62,6 +62,8 @@ class Report:
     """What one partition came to."""
 
     markers: int = 0
+    raised: int = 0
+    """How often a producer's markers have one more coordinator epoch."""
     completed: int = 0
     falls: list[Finding] = field(default_factory=list)
     torn: list[Finding] = field(default_factory=list)
@@ -96,6 +98,7 @@ class Markers(Grouped[Report]):
         tp = tp_name(topic, partition)
         rows = list(segment.events(*self.columns))
         report.markers = sum(event.kind == Kind.MARKER_APPENDED for _, event in rows)
+        report.raised = _raised(rows)
         report.completed = sum(event.kind == Kind.TRANSACTION_COMPLETED for _, event in rows)
         report.falls += _falls(tp, rows)
         report.torn += _torn(tp, rows)
@@ -108,6 +111,9 @@ class Markers(Grouped[Report]):
                 MARKER_EPOCH_GROWS,
                 checked=sum(report.markers for report in reports),
                 findings=[item for report in reports for item in report.falls],
+                numbers={
+                    "raised_coordinator_epochs": float(sum(report.raised for report in reports))
+                },
             ),
             conclude(
                 TORN_MARKERS,
@@ -115,6 +121,13 @@ class Markers(Grouped[Report]):
                 findings=[item for report in reports for item in report.torn],
             ),
         ]
+
+
+def _raised(rows: list[Row]) -> int:
+    """Return how many coordinator epochs producers' markers have, beyond the first of each producer."""
+    markers = [event for _, event in rows if event.kind == Kind.MARKER_APPENDED]
+    epochs = {(event.producer_id, event.coordinator_epoch) for event in markers}
+    return len(epochs) - len({producer_id for producer_id, _ in epochs})
 
 
 def _falls(tp: str, rows: list[Row]) -> Iterator[Finding]:

@@ -48,6 +48,11 @@ class Open(NamedTuple):
     end_row: int | None = None
 
 
+def opened_by_leaders(rows: Sequence[Row]) -> int:
+    """Return how many transactions were opened; what followers copy is not counted again."""
+    return sum(event.kind == Kind.TRANSACTION_OPENED and event.role == _LEADER for _, event in rows)
+
+
 def ended(rows: Sequence[Row]) -> Iterator[Open]:
     """Yield the transactions that have ended."""
     opened: dict[int | None, Row] = {}
@@ -62,11 +67,9 @@ def ended(rows: Sequence[Row]) -> Iterator[Open]:
             if opened[producer_id][1].offset == event.first_offset:
                 begun = opened.pop(producer_id)
                 yield _open(begun, added.get(producer_id))._replace(ended=event.time, end_row=row)
-        elif event.kind in CUTS:
-            end = kept_below(event)
+        elif event.kind in CUTS or (event.kind == Kind.REPLICA_STOPPED and event.step in _DELETES):
+            end = kept_below(event) if event.kind in CUTS else 0
             opened = {key: item for key, item in opened.items() if not _is_cut(item, event, end)}
-        elif event.kind == Kind.REPLICA_STOPPED and event.step in _DELETES:
-            opened.clear()
 
 
 def _is_cut(opened: Row, event: Event, end: int) -> bool:

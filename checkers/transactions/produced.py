@@ -21,7 +21,7 @@ FUNCTIONS: Final = frozenset({*ACCEPTED_BY_BROKERS, INIT, POLL, VERSION, STABLE_
 COLUMNS: Final = (
     *("f", "op", "topic", "topic_id", "partition", "node", "offset", "value", "key", "error"),
     *("offsets", "values", "last_offset", "isolation", "transactional_id", "transaction"),
-    *("producer_id", "producer_epoch", "count", "derived_from", "group"),
+    *("producer_id", "producer_epoch", "count", "derived_from", "group", "log_start_offset"),
 )
 _REPEATS_ABORTS: Final = 2
 """The ``transaction.version`` from which on an abort of what the coordinator has aborted itself is acknowledged."""
@@ -81,9 +81,14 @@ class Transaction:
         return self.commit is not None and self.commit.is_ok
 
     @property
+    def is_aborted(self) -> bool:
+        """Whether its abort was acknowledged."""
+        return self.abort is not None and self.abort.is_ok
+
+    @property
     def is_acknowledged(self) -> bool:
         """Whether an end of it was acknowledged."""
-        return any(end is not None and end.is_ok for end in (self.commit, self.abort))
+        return self.is_committed or self.is_aborted
 
     @property
     def end_began(self) -> int:
@@ -109,6 +114,8 @@ class Produced:
     """By transactional id, those that succeeded."""
     requests: list[Operation] = field(default_factory=list)
     """Those that succeeded and need an epoch."""
+    refused: list[Operation] = field(default_factory=list)
+    """Those that need an epoch and have no success: errors, and what was not answered."""
     stable_offsets: list[Operation] = field(default_factory=list)
     """Committed offsets of groups as producers read them."""
     version: int = 0
@@ -152,8 +159,8 @@ def produced(rows: Iterable[Row]) -> Produced:
 def _take_in(result: Produced, operation: Operation, number: int) -> None:
     event = operation.event
     transaction = result.transactions.setdefault(number, Transaction(number))
-    if operation.is_ok and event.f in ACCEPTED_BY_BROKERS:
-        result.requests.append(operation)
+    if event.f in ACCEPTED_BY_BROKERS:
+        (result.requests if operation.is_ok else result.refused).append(operation)
     if event.f == SEND:
         transaction.sends.append(operation)
         if event.value is not None:

@@ -45,7 +45,7 @@ def uncommitted(name: str, known: Produced) -> Iterator[Finding]:
 
 def undecided(name: str, known: Produced) -> Iterator[Finding]:
     """Find records that were read while their transaction, or an earlier one of the partition, was open."""
-    firsts = _first_offsets(known)
+    firsts = first_offsets(known)
     for poll, offset, send, transaction in of_transactions(known):
         commit = transaction.commit
         if transaction.may_be_committed and commit is not None and commit.began > poll.ended:
@@ -55,17 +55,36 @@ def undecided(name: str, known: Produced) -> Iterator[Finding]:
         offsets = poll.event.offsets
         if not offsets:
             continue
-        for first, opened, transaction in firsts.get(partition_of(poll.event), ()):
+        start = poll.event.log_start_offset or 0
+        for first, sent, transaction in firsts.get(partition_of(poll.event), ()):
             if first >= offsets[-1]:
                 break
+            opened = sent if first >= start else _stands_from(transaction, sent, start)
+            if opened is None or (opened.event.offset or 0) >= offsets[-1]:
+                continue
             if opened.ended < poll.began and transaction.end_began > poll.ended:
                 sentence = (
                     f"{poll.event.process} was given offset {offsets[-1]} of {_tp(poll)} while transaction "
-                    f"{transaction.number}, which begins there at offset {first}, was open."
+                    f"{transaction.number}, which has offset {opened.event.offset} there, was open."
                 )
                 yield finding(
                     name, _tp(poll), sentence, opened.row, poll.row, _end_row(transaction)
                 )
+
+
+def _stands_from(transaction: Transaction, sent: Operation, start: int) -> Operation | None:
+    """Return the transaction's first acknowledged record in the same partition that stands at ``start`` or behind."""
+    partition = partition_of(sent.event)
+    return next(
+        (
+            send
+            for send in transaction.sends
+            if send.is_ok
+            and partition_of(send.event) == partition
+            and (send.event.offset or 0) >= start
+        ),
+        None,
+    )
 
 
 def torn(name: str, known: Produced) -> Iterator[Finding]:
@@ -89,15 +108,6 @@ def torn(name: str, known: Produced) -> Iterator[Finding]:
                 yield _torn(name, transaction, send, passing, proof)
 
 
-def records_passed(known: Produced) -> int:
-    """Return how many acknowledged records of transactions that were to be committed there are."""
-    return sum(
-        sum(map(stays, transaction.sends))
-        for transaction in known.transactions.values()
-        if transaction.commit is not None and transaction.commit.is_ok
-    )
-
-
 def stays(send: Operation) -> bool:
     """Whether the offset of a record is known, and compaction does not remove it."""
     event = send.event
@@ -111,19 +121,19 @@ def polls_by_partition(known: Produced) -> dict[Partition, list[Operation]]:
         if poll.event.last_offset is not None:
             polls[partition_of(poll.event)].append(poll)
     for listed in polls.values():
-        listed.sort(key=_position)
+        listed.sort(key=position)
     return polls
 
 
-def _position(poll: Operation) -> int:
+def position(poll: Operation) -> int:
     return poll.event.offset or 0
 
 
 def passed_over(send: Operation, polls: list[Operation]) -> Operation | None:
-    """Return a poll that read over the offset of a record without returning it."""
+    """Return a poll that read over the offset of a record, once it had been sent, without returning it."""
     offset = send.event.offset or 0
-    for poll in polls[: bisect_right(polls, offset, key=_position)]:
-        if (poll.event.last_offset or 0) < offset:
+    for poll in polls[: bisect_right(polls, offset, key=position)]:
+        if (poll.event.last_offset or 0) < offset or poll.ended < send.began:
             continue
         offsets = poll.event.offsets or []
         index = bisect_left(offsets, offset)
@@ -132,7 +142,7 @@ def passed_over(send: Operation, polls: list[Operation]) -> Operation | None:
     return None
 
 
-def _first_offsets(known: Produced) -> dict[Partition, list[tuple[int, Operation, Transaction]]]:
+def first_offsets(known: Produced) -> dict[Partition, list[tuple[int, Operation, Transaction]]]:
     """Where the transactions of a partition begin for certain, of those that were open until their producer ended them.
 
     An acknowledged end proves that the coordinator had not decided before: it would have refused the producer. With

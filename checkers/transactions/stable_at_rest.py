@@ -64,7 +64,8 @@ class StableAtRest(EventListCheck):
         polls: dict[tuple[str, str | None], list[Row]] = defaultdict(list)
         for row in rows:
             event = row[1]
-            if event.f == POLL and (event.last_stable_offset or -1) >= 0:
+            last = -1 if event.last_stable_offset is None else event.last_stable_offset
+            if event.f == POLL and last >= 0:
                 polls[tp_name(event.topic, event.partition), event.topic_id].append(row)
         permitted = losses.Losses(rows)
         run = RunTime([item for item in rows if item[1].kind in unexplained.KINDS])

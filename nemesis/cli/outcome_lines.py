@@ -118,6 +118,9 @@ def _result_lines(result: Result) -> Iterator[Text]:
         yield Text(f"{INDENT}{more} more: see the report")
     for line in measured(result):
         yield Text(f"{INDENT}{line}")
+    if result.numbers and not result.distributions:
+        quantities = (wording.quantity(name, value) for name, value in result.numbers.items())
+        yield Text(INDENT + ", ".join(f"{label}: {value}" for label, value in quantities))
 
 
 def _distinct(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:

@@ -131,6 +131,14 @@ def test_a_transaction_that_ended_does_not_time_out() -> None:
     assert judged.verdict is I
 
 
+def test_a_former_coordinator_may_time_out_a_transaction_that_its_successor_has_ended() -> None:
+    """It has the epoch of its fence in memory, even when the abort cannot be written."""
+    ended: list[Event] = [*given(0, 0), begun(2), *asked(3, ADD), *asked(5, COMMIT, node=2)]
+    assert result(ended, refused(6_000)).findings == ()
+    assert result(ended, refused(4_000)).verdict is I
+    assert result(ended, asked(7, ADD), refused(6_000)).verdict is I
+
+
 def test_a_loss_that_is_permitted_is_reported_and_allowed() -> None:
     check = CHECKERS["producer-epoch-kept"].check()
     events = (*history(started(0, 1, unclean=True)), *PRODUCER_EPOCH_KEPT[0])

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from nemesis.checkers.breaks.events import become_leader, broker, history, loaded, marker, truncate
+from nemesis.checkers.breaks.events import (
+    TP,
+    become_leader,
+    broker,
+    history,
+    loaded,
+    marker,
+    truncate,
+)
 from nemesis.checkers.breaks.hanging import added, harness, measured, opened, settings
 from nemesis.checkers.breaks.markers import completed, stored_marker
 from nemesis.checkers.framework.model import Result, Verdict
@@ -22,6 +30,16 @@ def verdict(name: str, *events: Said) -> Verdict:
 
 class TestMarkerEpochs:
     name = "marker-epoch-grows"
+
+    def test_raised_coordinator_epochs_are_counted(self) -> None:
+        events = [
+            marker(1, 1, 1, coordinator_epoch=1),
+            marker(2, 2, 1, coordinator_epoch=1),
+            marker(3, 1, 2, coordinator_epoch=4),
+            marker(4, 1, 3, coordinator_epoch=4, producer_id=8),
+        ]
+        judged = only(Markers(), history(*events), self.name)
+        assert judged.numbers == {"raised_coordinator_epochs": 1}
 
     def test_replicas_and_producers_are_apart(self) -> None:
         events = [
@@ -113,6 +131,11 @@ class TestHanging:
         ended = hanging(LED, opened(3), marker(9, 1, 1, first=0), measured(1_000))
         assert (ended.verdict, ended.checked) == (Verdict.VALID, 1)
 
+    def test_a_transaction_that_followers_copy_counts_once(self) -> None:
+        copies = [opened(4, node=node, role="follower") for node in (2, 3)]
+        ended = hanging(LED, opened(3), *copies, marker(9, 1, 1, first=0), measured(1_000))
+        assert (ended.verdict, ended.checked) == (Verdict.VALID, 1)
+
     def test_a_transaction_that_was_ended_too_late(self) -> None:
         late = hanging(LED, opened(3), marker(900, 2, 1, first=0, role="follower"), measured(1_000))
         assert late.verdict is Verdict.INVALID
@@ -139,6 +162,14 @@ class TestHanging:
         ended = marker(900, 1, 1, first=0)
         late = hanging(LED, opened(3), former, ended, measured(1_000))
         assert late.verdict is Verdict.INVALID
+
+    @pytest.mark.parametrize(("node", "expected"), [(1, Verdict.VALID), (2, Verdict.INVALID)])
+    def test_a_log_that_is_deleted_takes_its_own_transactions(
+        self, node: int, expected: Verdict
+    ) -> None:
+        deleted = broker(5, node, "replica-stopped", step="deleting", **TP)
+        ended = marker(900, 1, 1, first=0)
+        assert hanging(LED, opened(3), deleted, ended, measured(1_000)).verdict is expected
 
     def test_an_open_transaction_that_may_still_end_is_unknown(self) -> None:
         early = hanging(LED, opened(3), measured(12))
@@ -196,3 +227,31 @@ class TestHanging:
         marked = marker(4, 1, 1, first=0)
         reopened = hanging(LED, opened(3), marked, truncate(5, 1, 1), measured(1_000))
         assert reopened.verdict is Verdict.INVALID
+
+    @pytest.mark.parametrize(
+        ("partition", "expected"),
+        [
+            ("t-0", Verdict.VALID),
+            ("__transaction_state-1", Verdict.VALID),
+            ("u-0", Verdict.INVALID),
+        ],
+    )
+    def test_a_lost_marker_is_reported_and_allowed(self, partition: str, expected: Verdict) -> None:
+        about = {"fault": "power-cut", "fault_id": 1}
+        cut = [
+            harness(5, "fault-invoke", detail=f'{{"last_in_isr": ["{partition}"]}}', **about),
+            harness(6, "fault-healed", effect="verified", **about),
+        ]
+        after = loaded(7, 1, 1), become_leader(8, 1, 1, 1)
+        lost = hanging(LED, opened(3), marker(4, 1, 1, first=0), cut, *after, measured(1_000))
+        assert lost.verdict is expected
+        assert lost.findings
+
+    def test_a_loss_after_the_late_end_is_no_excuse(self) -> None:
+        about = {"fault": "power-cut", "fault_id": 1}
+        cut = [
+            harness(950, "fault-invoke", detail='{"last_in_isr": ["t-0"]}', **about),
+            harness(951, "fault-healed", effect="verified", **about),
+        ]
+        late = hanging(LED, opened(3), marker(900, 1, 1, first=0), cut, measured(1_000))
+        assert late.verdict is Verdict.INVALID

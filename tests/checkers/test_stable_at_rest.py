@@ -64,6 +64,11 @@ def test_a_partition_may_be_behind(parts: list[Event | list[Event]]) -> None:
     assert result(*parts, measured(996)).verdict is U
 
 
+def test_a_transaction_may_hold_the_very_first_offset() -> None:
+    judged = result(settings(), begins(1), answered(900, 0), answered(995, 0), measured(996))
+    assert (judged.verdict, judged.checked) == (I, 1)
+
+
 def test_a_busy_machine_is_unknown() -> None:
     late = [
         harness(996, "phase", phase="end"),

@@ -33,6 +33,11 @@ def judged(*parts: Event | list[Event]) -> Result:
     return next(result for result in results if result.property == "transaction-order")
 
 
+def permitted(result: Result) -> dict[str, float]:
+    """The numbers of cycles that Kafka permits."""
+    return {name: value for name, value in result.numbers.items() if name.startswith("permitted")}
+
+
 def by_process(events: list[Event], process: str) -> list[Event]:
     """The same, of another process."""
     return [replace(event, process=process) for event in events]
@@ -100,7 +105,7 @@ def test_appends_that_interleave_are_a_permitted_g0() -> None:
         *(request(8, COMMIT, 1), by_process(request(8, COMMIT, 2), "another")),
     )
     assert result.verdict is Verdict.VALID
-    assert result.numbers == {"permitted_G0_cycles": 1}
+    assert permitted(result) == {"permitted_G0_cycles": 1}
     assert result.checked == 4
 
 
@@ -110,7 +115,7 @@ def test_an_append_closes_a_permitted_g1c() -> None:
         *(derived(6, 3, 2, 0, 1), request(8, COMMIT, 1)),
     )
     assert result.verdict is Verdict.VALID
-    assert result.numbers == {"permitted_G1c_cycles": 1}
+    assert permitted(result) == {"permitted_G1c_cycles": 1}
 
 
 def test_two_transactions_that_miss_each_others_records_are_a_permitted_g2() -> None:
@@ -123,7 +128,7 @@ def test_two_transactions_that_miss_each_others_records_are_a_permitted_g2() -> 
         *(request(8, COMMIT, 1), by_process(request(8, COMMIT, 2), "another")),
     )
     assert result.verdict is Verdict.VALID
-    assert result.numbers == {"permitted_G2-item_cycles": 1}
+    assert permitted(result) == {"permitted_G2-item_cycles": 1}
 
 
 def test_records_that_are_under_way_together_have_any_order() -> None:

@@ -18,6 +18,7 @@ from nemesis.checkers.breaks.transactions_read import (
     initialized,
     request,
     sent,
+    went_on,
 )
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Result, Verdict
@@ -54,7 +55,50 @@ def test_a_committed_transaction_is_read_and_counted() -> None:
     )
     assert [judged[name].verdict for name in NAMES] == [V, V, V, V]
     assert [judged[name].checked for name in NAMES] == [2, 2, 2, 3]
-    assert judged["aborted-read"].numbers == {"transactions": 1, "committed": 1, "aborted": 0}
+    assert judged["aborted-read"].numbers == {
+        "transactions": 1,
+        "committed": 1,
+        "aborted": 0,
+        "uncommitted_records_read_over": 0,
+    }
+    assert judged["fenced-producer"].numbers == {
+        "fenced_producers": 0,
+        "requests_of_fenced_producers": 0,
+    }
+
+
+def test_uncommitted_records_that_readers_have_passed_are_counted() -> None:
+    judged = results(
+        *(sent(0, 1, 0), sent(2, 2, 1), sent(4, 3, 2), request(6, ABORT)),
+        *(sent(8, 4, 3, 2), request(10, COMMIT, 2, outcome="fail"), sent(12, 5, 5, 3)),
+        *(committed_poll(14, 1, {}, 3), request(16, COMMIT, 3)),
+    )
+    assert judged["aborted-read"].numbers["uncommitted_records_read_over"] == 3
+
+
+def test_a_committed_record_counts_once_a_reader_has_read_over_it() -> None:
+    committed = [*sent(0, 1, 5), *sent(2, 2, 6), *request(4, COMMIT)]
+    unread = results(committed, committed_poll(6, 0, {2: 9}, 4))["torn-transaction"]
+    assert (unread.verdict, unread.checked) == (U, 0)
+    assert results(committed, committed_poll(6, 0, {5: 1}, 5))["torn-transaction"].checked == 1
+
+
+def test_polls_during_an_open_transaction_are_counted() -> None:
+    open_one = [*sent(0, 1, 5), *committed_poll(2, 3, {}, 4), *committed_poll(4, 5, {}, 4)]
+    judged = results(open_one, request(6, ABORT), committed_poll(8, 5, {}, 6))
+    assert judged["read-beyond-lso"].numbers == {"polls_while_open": 2}
+
+
+def test_requests_of_fenced_producers_are_counted() -> None:
+    judged = results(
+        *(initialized(0, 0), went_on(2, 0, 1), initialized(4, 2)),
+        *(sent(6, 1, 0, epoch=2), request(8, COMMIT, epoch=1, outcome="fail")),
+        *(request(10, COMMIT, epoch=0, outcome="info"), initialized(12, 3)),
+    )
+    assert judged["fenced-producer"].numbers == {
+        "fenced_producers": 2,
+        "requests_of_fenced_producers": 2,
+    }
 
 
 def test_nothing_is_decided_without_transactions() -> None:
@@ -81,6 +125,16 @@ def test_a_reader_may_see_the_commit_before_its_producer_is_answered() -> None:
 
 def test_records_below_an_open_transaction_are_read() -> None:
     assert I not in verdicts(sent(0, 1, 5), committed_poll(2, 4, {4: 9}, 4), request(4, ABORT))
+
+
+@pytest.mark.parametrize(("start", "verdict"), [(5, I), (6, V)])
+def test_a_leader_may_have_deleted_what_opened_a_transaction(start: int, verdict: Verdict) -> None:
+    """DeleteRecords or retention took it, and the state of the producer with it at a replica that came later."""
+    past = committed_poll(4, 7, {7: 9}, 7, log_start_offset=start)
+    committed = [*sent(2, 9, 7, 2, epoch=1), *request(3, COMMIT, 2, epoch=1)]
+    assert verdicts(sent(0, 1, 5), committed, past, request(6, ABORT))[1] is verdict
+    left = committed_poll(4, 7, {7: 9}, 7, log_start_offset=6)
+    assert verdicts(sent(0, 1, 5), sent(1, 2, 6), committed, left, request(6, ABORT))[1] is I
 
 
 def test_a_transaction_without_an_acknowledged_end_may_have_been_aborted_before() -> None:
@@ -119,6 +173,13 @@ def test_a_poll_that_ends_before_a_record_does_not_pass_over_it() -> None:
     committed = [*sent(0, 1, 5), *request(2, COMMIT)]
     assert I not in verdicts(committed, committed_poll(4, 0, {2: 9}, 4))
     assert I not in verdicts(committed, committed_poll(4, 6, {6: 9}, 6))
+
+
+def test_a_poll_that_ended_before_a_record_was_sent_has_not_passed_over_it() -> None:
+    """The producer named a topic that was deleted: its record is in the topic that came after."""
+    before = committed_poll(0, 0, {6: 9}, 6)
+    assert verdicts(before, sent(4, 1, 5), request(6, COMMIT))[2] is U
+    assert verdicts(sent(4, 1, 5), request(6, COMMIT), committed_poll(8, 0, {6: 9}, 6))[2] is I
 
 
 def test_compaction_may_remove_records_with_keys() -> None:

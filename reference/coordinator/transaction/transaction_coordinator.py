@@ -4,7 +4,8 @@ A transactional id has one producer. InitProducerId raises its epoch, and with i
 before: a transaction that is open is aborted, and the new producer asks again until that is done
 (CONCURRENT_TRANSACTIONS). A decision counts once it is in the log; the markers follow.
 
-Source: kafka.coordinator.transaction.TransactionCoordinator of Kafka 3.9, with transaction.version 0.
+Source: kafka.coordinator.transaction.TransactionCoordinator of Kafka 3.9, with transaction.version 0. Where it differs:
+the end of a transaction is acknowledged again, and a loaded decision is carried out, only after the log has it again.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from typing import Final
 
 from kio.schema.errors import ErrorCode
 
 from nemesis.reference.coordinator.transaction.transaction_completions import (
+    RETRY_BACKOFF_S,
     MarkerChannels,
     TransactionCompletions,
 )
@@ -93,7 +96,23 @@ class TransactionCoordinator:
 
     def _on_loaded(self, owned: OwnedTransaction) -> None:
         if owned.metadata.state in PREPARED:
-            self._completions.start(owned, self._wall_clock())
+            self._resume(owned)
+
+    def _resume(self, owned: OwnedTransaction) -> None:
+        """Complete a decided transaction once the in-sync replicas have the decision.
+
+        This broker may be the only one that has it: the former coordinator may have failed before others fetched it.
+        """
+
+        def on_confirmed(error: ErrorCode) -> None:
+            if error is ErrorCode.none:
+                self._completions.start(owned, self._wall_clock())
+            elif self._transactions.is_current(owned):
+                name = f"resume-transaction-{owned.metadata.transactional_id}"
+                resume = partial(self._resume, owned)
+                self._scheduler.schedule_once(name, resume, delay_s=RETRY_BACKOFF_S)
+
+        self._transactions.confirm(owned, on_confirmed)
 
     def on_resignation(self, partition: int, leader_epoch: int | None) -> None:
         """This broker does not lead a partition of the transaction log any more; None: the topic is deleted."""
@@ -281,7 +300,12 @@ class TransactionCoordinator:
             return
         metadata = owned.metadata
         if metadata.state is not TransactionState.ONGOING:
-            callback(_AGREE.get((metadata.state, is_commit), ErrorCode.invalid_txn_state))
+            answer = _AGREE.get((metadata.state, is_commit), ErrorCode.invalid_txn_state)
+            if answer is ErrorCode.none:
+                # A former coordinator does not know of the next transaction, which this end may be meant for.
+                self._transactions.confirm(owned, callback)
+            else:
+                callback(answer)
             return
         is_fence = metadata.pending_state is TransactionState.PREPARE_EPOCH_FENCE
         if is_fence:

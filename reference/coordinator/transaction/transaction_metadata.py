@@ -207,6 +207,10 @@ class TransactionMetadata:
             self._unchanged(TransactionState.DEAD)._replace(partitions=frozenset())
         )
 
+    def as_stored(self) -> Transition:
+        """Return the present state as the log has it."""
+        return self._unchanged(self.state)
+
     def _unchanged(self, state: TransactionState) -> Transition:
         return Transition(
             self.producer_id,

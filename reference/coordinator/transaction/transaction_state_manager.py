@@ -47,6 +47,9 @@ _NOT_STORED: Final = {
 }
 """How the errors of an append are reported to producers."""
 
+_MOST_EXPIRED_BYTES: Final = 65_536
+"""Of the transactional ids in one batch of tombstones, if it has several."""
+
 TransactionPartition = CoordinatedPartition[TransactionMetadata]
 
 
@@ -175,19 +178,37 @@ class TransactionStateManager:
         """
         metadata = owned.metadata
 
-        def on_appended(result: ProducePartitionResult) -> None:
-            error = _NOT_STORED.get(result.error, result.error)
+        def on_written(error: ErrorCode) -> None:
             if self.is_current(owned):
                 if error is ErrorCode.none:
                     metadata.complete_transition(transition)
                 elif error not in retried:
                     metadata.pending_state = None
-            elif error is ErrorCode.none:
-                status = self._partitions.status_error(metadata.transactional_id)
-                error = status or ErrorCode.not_coordinator
             on_stored(error)
 
-        record = transaction_key(metadata.transactional_id), transaction_value(transition)
+        self._write(owned, transition, on_written)
+
+    def confirm(self, owned: OwnedTransaction, on_confirmed: ErrorCallback) -> None:
+        """Write the present state again; ``on_confirmed`` is called with the error for producers.
+
+        Once the in-sync replicas have it, no other broker had become the coordinator when it was written.
+        """
+        self._write(owned, owned.metadata.as_stored(), on_confirmed)
+
+    def _write(
+        self, owned: OwnedTransaction, transition: Transition, on_written: ErrorCallback
+    ) -> None:
+        """Append a record; success after the transaction was given up, or loaded again, is an error for producers."""
+        transactional_id = owned.metadata.transactional_id
+
+        def on_appended(result: ProducePartitionResult) -> None:
+            error = _NOT_STORED.get(result.error, result.error)
+            if error is ErrorCode.none and not self.is_current(owned):
+                status = self._partitions.status_error(transactional_id)
+                error = status or ErrorCode.not_coordinator
+            on_written(error)
+
+        record = transaction_key(transactional_id), transaction_value(transition)
         self._partitions.append(
             owned.partition,
             new_batch([record], self._wall_clock()),
@@ -206,8 +227,8 @@ class TransactionStateManager:
                 for metadata in partition.items.values()
                 if metadata.is_expired(now_ms, self._expiration_ms)
             ]
-            if expired:
-                self._write_tombstones(partition, expired)
+            for group in _in_batches(expired):
+                self._write_tombstones(partition, group)
 
     def _write_tombstones(
         self, partition: TransactionPartition, expired: list[TransactionMetadata]
@@ -229,3 +250,17 @@ class TransactionStateManager:
             timeout_ms=REQUEST_TIMEOUT_MS,
             on_appended=on_appended,
         )
+
+
+def _in_batches(expired: list[TransactionMetadata]) -> list[list[TransactionMetadata]]:
+    """Return the ids in groups whose tombstones fit into a batch each: the log refuses a batch that is too large."""
+    groups: list[list[TransactionMetadata]] = []
+    size = _MOST_EXPIRED_BYTES
+    for metadata in expired:
+        more = len(metadata.transactional_id.encode())
+        if size + more > _MOST_EXPIRED_BYTES:
+            groups.append([])
+            size = 0
+        groups[-1].append(metadata)
+        size += more
+    return groups

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -73,6 +74,13 @@ def test_a_valid_run_has_a_line_for_each_family() -> None:
 
 def test_verbose_has_a_line_for_each_property() -> None:
     assert [line.split()[1] for line in printed(VALID, is_verbose=True)] == list(CHECKERS)
+
+
+def test_verbose_states_how_much_a_property_had_to_judge() -> None:
+    numbers = {"fenced_producers": 0.0, "requests_of_fenced_producers": 12_000.0}
+    counted = msgspec.structs.replace(result("fenced-producer"), numbers=numbers)
+    shown = printed(outcome(Verdict.VALID, counted), is_verbose=True)
+    assert shown[1].strip() == "fenced producers: 0, requests of fenced producers: 12,000"
 
 
 @pytest.mark.parametrize("is_verbose", [False, True])

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from nemesis.reference.coordinator.key_partitions import partition_for
 from nemesis.reference.model import TransactionalProducer
 from tests.reference.coordinator.transaction_node import (
     ID,
+    NUMBER,
+    PARTITIONS,
     TIMEOUT_MS,
     A,
     B,
@@ -43,6 +47,29 @@ def test_a_transaction_is_committed(tmp_path: Path) -> None:
         assert await node.end(producer) is NONE, "sent again"
         assert await node.end(producer, is_commit=False) is ErrorCode.invalid_txn_state
         assert node.stored()[ID].state.value == "CompleteCommit"
+
+    on_transaction_node(tmp_path, scenario)
+
+
+def test_an_end_is_acknowledged_again_only_while_the_broker_coordinates(tmp_path: Path) -> None:
+    """A former coordinator would acknowledge the next transaction of the epoch, which its successor has."""
+
+    async def scenario(node: TransactionNode) -> None:
+        await node.lead(isr=(1,))
+        producer = await node.begun()
+        await node.add(producer)
+        assert await node.end(producer) is NONE
+        node.leaders.answer()
+        assert await node.end(producer) is NONE
+        node.give_role(1, 1, isr=(1, 2))
+        while node.transactions.is_loading:
+            await asyncio.sleep(0.01)
+        assert node.state == "CompleteCommit"
+        assert await node.end(producer) is ErrorCode.coordinator_not_available
+        again = asyncio.ensure_future(node.end(producer))
+        await asyncio.sleep(0.01)
+        node.give_role(2, 2)
+        assert await again is ErrorCode.not_coordinator
 
     on_transaction_node(tmp_path, scenario)
 
@@ -217,6 +244,28 @@ def test_the_next_coordinator_ends_the_transaction(tmp_path: Path) -> None:
     on_transaction_node(tmp_path, scenario)
 
 
+def test_a_decision_that_only_its_new_coordinator_has_gets_no_markers(tmp_path: Path) -> None:
+    """If that broker failed too, a third one would abort what some partitions have as committed."""
+
+    async def scenario(node: TransactionNode) -> None:
+        await node.lead()
+        producer = await node.begun()
+        await node.add(producer)
+        await node.end(producer)
+        node.leaders.waiting.clear()
+        await node.lead(1, isr=(1, 2))
+        await asyncio.sleep(1)
+        assert node.state == "PrepareCommit"
+        assert node.leaders.waiting == []
+        await node.lead(2)
+        await asyncio.sleep(1)
+        markers = [node.leaders.answer() for _ in list(node.leaders.waiting)]
+        assert markers[-1].coordinator_epoch == 2
+        assert node.state == "CompleteCommit"
+
+    on_transaction_node(tmp_path, scenario)
+
+
 def test_an_open_transaction_outlives_its_coordinator(tmp_path: Path) -> None:
     async def scenario(node: TransactionNode) -> None:
         await node.lead()
@@ -276,6 +325,23 @@ def test_an_idle_id_expires(tmp_path: Path) -> None:
     cleanup = "transaction.remove.expired.transaction.cleanup.interval.ms"
     properties = {"transactional.id.expiration.ms": 20_000, cleanup: 5_000}
     on_transaction_node(tmp_path, scenario, **properties)
+
+
+def test_idle_ids_expire_in_batches_that_fit(tmp_path: Path) -> None:
+    async def scenario(node: TransactionNode) -> None:
+        await node.lead()
+        names = (f"{number}-{'x' * 30_000}" for number in count())
+        ids = islice((n for n in names if partition_for(n, PARTITIONS) == NUMBER), 40)
+        for transactional_id in ids:
+            assert (await node.init(transactional_id=transactional_id)).error is NONE
+        await asyncio.sleep(30)
+        assert node.stored() == {}
+        assert node.coordinator.list_transactions((), (), -1).transactions == ()
+
+    cleanup = "transaction.remove.expired.transaction.cleanup.interval.ms"
+    on_transaction_node(
+        tmp_path, scenario, **{"transactional.id.expiration.ms": 20_000, cleanup: 5_000}
+    )
 
 
 def test_transactions_are_listed_and_verified(tmp_path: Path) -> None:
