@@ -25,7 +25,7 @@ from nemesis.checkers.cycles import (
 from nemesis.checkers.cycles.asked_anomalies import counted, model_of
 from nemesis.checkers.cycles.log_transactions import LogTransactions
 from nemesis.checkers.cycles.long_fork import LongFork
-from nemesis.checkers.cycles.models import without_real_time
+from nemesis.checkers.cycles.models import Level, without_real_time
 from nemesis.checkers.framework.property import Check, Property, property_names
 from nemesis.checkers.linearizable import (
     Bank,
@@ -188,6 +188,8 @@ def _made(
         return check(model, judged)
     if issubclass(check, LogTransactions):
         return check(model)
+    if issubclass(check, OffsetLog):
+        return check(reads_committed=model.level >= Level.G1)
     if issubclass(check, LinearizableRegister | LinearizableMultiRegister):
         return check(initial=initial)
     if issubclass(check, Counter):

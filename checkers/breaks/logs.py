@@ -18,10 +18,6 @@ from nemesis.checkers.breaks.log_operations import (
 from nemesis.history.events import Event
 
 LOST_WRITE: Final = ((send(1, 7, 0), poll(2, (1, 8))),)
-UNSEEN: Final = (
-    (send(1, 7, 0), send(2, 8, 1), *poll_of(3, 4, (0, 7)), *poll_of(5, 6)),
-    (send(1, 7, 0), send(2, 8), *poll_of(3, 4, (0, 7)), *poll_of(5, 6)),
-)
 DUPLICATE: Final = ((send(1, 7, 0), poll(2, (1, 7))),)
 INCONSISTENT_OFFSET: Final = ((send(1, 7, 0), poll(2, (0, 8))),)
 DIRTY_READ: Final = ((send(1, 7, kind="fail"), poll(2, (0, 7))),)
@@ -49,6 +45,14 @@ POLLED_BEFORE_SENT: Final = (
     Txn(0, 10, [Polled("x", [(0, 1)])], "0"),
     Txn(20, 30, [Sent("x", 1, 0)], "1"),
 )
+TORN: Final = (
+    Txn(0, 10, [Sent("x", 1, None), Sent("y", 2, None)], "0", "info"),
+    Txn(11, 12, [Sent("y", 3, 0)], "1"),
+    Txn(13, 14, [Polled("x", [(0, 1)])], "1"),
+    Txn(15, 16, [Polled("y", [(0, 3)])], "1"),
+    Txn(17, 18, [Polled("y", [])], "1"),
+)
+"""A transaction in doubt of which one record was polled, and the other not, though its log was read to the end."""
 OWN_RECORD: Final = (Txn(0, 10, [Sent("x", 1, 0), Polled("x", [(0, 1)])], "0"),)
 
 
@@ -56,6 +60,11 @@ def _history(*txns: Txn) -> tuple[Event, ...]:
     return tuple(transactions(*txns))
 
 
+UNSEEN: Final = (
+    (send(1, 7, 0), send(2, 8, 1), *poll_of(3, 4, (0, 7)), *poll_of(5, 6)),
+    (send(1, 7, 0), send(2, 8), *poll_of(3, 4, (0, 7)), *poll_of(5, 6)),
+    _history(*TORN),
+)
 PRECOMMITTED_READ: Final = (_history(*OWN_RECORD),)
 CYCLES: Final[Mapping[str, tuple[tuple[Event, ...], ...]]] = MappingProxyType(
     {

@@ -4,7 +4,8 @@ Every operation that succeeded had its effect at one moment between its invocati
 what was written last before its moment, and a compare-and-set finds its first value then. The initial value is ``nil``,
 unless another is stated or concluded (``nemesis.checkers.initial_values``). An
 operation of unknown outcome had its effect once after its invocation, or never.
-Smallest break: write 1 is over; a read that begins afterwards returns nil.
+Writes alone always have an order, which proves nothing: reads and compare-and-sets that succeeded are the observations.
+Without one the property is ``unknown``. Smallest break: write 1 is over; a read that begins afterwards returns nil.
 
 How it is decided, key by key:
 
@@ -249,7 +250,7 @@ LINEARIZABLE_REGISTER: Final = Property(
     name="linearizable-register",
     promise="Each operation takes effect at one moment between its call and its end.",
     unit="observations",
-    unknown="The search for an order gave up at its bound, or events cannot be paired to operations.",
+    unknown="No read succeeded, the search for an order gave up at its bound, or events cannot be paired.",
     source="Herlihy and Wing (1990); Gibbons and Korach (1997); Wing and Gong (1993).",
     check=LinearizableRegister,
     decided_from=frozenset({EventSource.CLIENTS}),
@@ -258,6 +259,7 @@ LINEARIZABLE_REGISTER: Final = Property(
 LINEARIZABLE_CAS_REGISTER: Final = replace(
     LINEARIZABLE_REGISTER,
     name="linearizable-cas-register",
+    unknown="No read or cas succeeded, the search for an order gave up at its bound, or events cannot be paired.",
     check=LinearizableCasRegister,
     decided_from=frozenset({EventSource.CLIENTS}),
     breaks=breaks.LINEARIZABLE_CAS_REGISTER,

@@ -7,7 +7,8 @@ some), so a gap alone is no anomaly.
 * **lost-write**: a send was acknowledged at an offset, records at larger offsets were read, and nobody ever read its
   value. Smallest break: ok(7 at 0), a poll returns offset 1 only.
 * **unseen**: a send was acknowledged, and nobody ever read its value, though a consumer read the log to its end
-  afterwards (``read_to_end``).
+  afterwards (``read_to_end``). A transaction in doubt is proved committed by a poll of one of its records in any log;
+  its other records count as acknowledged then (``doubtful_transactions``).
 * **duplicate**: one value at several offsets. Smallest break: ok(7 at 0), a poll returns 7 at 1.
 * **inconsistent-offset**: one offset with several values. Smallest break: ok(7 at 0), a poll returns 8 at 0.
 * **dirty-read** (G1a): a value was read whose send failed.
@@ -43,6 +44,11 @@ from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import History, Property
 from nemesis.checkers.framework.segment import Key, Numbers, Segment
 from nemesis.checkers.log import client_log
+from nemesis.checkers.log.doubtful_transactions import (
+    RecordsInDoubt,
+    records_in_doubt,
+    unseen_in_doubt,
+)
 from nemesis.checkers.log.read_to_end import ends_of_log, unseen
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
@@ -69,6 +75,7 @@ class LogReport:
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     checked: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     unseen: int = 0
+    in_doubt: RecordsInDoubt | None = None
 
     def note(self, finding: Finding) -> None:
         self.counts[finding.property] += 1
@@ -85,6 +92,10 @@ class OffsetLog(Grouped[LogReport]):
     def properties(cls) -> tuple[Property, ...]:
         return _PROPERTIES
 
+    def __init__(self, *, reads_committed: bool = True) -> None:
+        """``reads_committed``: consumers are given only records of committed transactions."""
+        self.reads_committed = reads_committed
+
     def check(self, key: Key, segment: Segment) -> LogReport:
         report = LogReport()
         topic, partition = key
@@ -94,6 +105,8 @@ class OffsetLog(Grouped[LogReport]):
 
     def finish(self, summaries: list[tuple[Key, LogReport]]) -> Results:
         reports = [report for _, report in summaries]
+        if self.reads_committed:
+            reports.append(_judged_together(reports))
         unseen = {
             "acknowledged_and_never_read_records": float(sum(report.unseen for report in reports))
         }
@@ -109,6 +122,16 @@ class OffsetLog(Grouped[LogReport]):
             )
             for decided in self.properties()
         ]
+
+
+def _judged_together(reports: list[LogReport]) -> LogReport:
+    """Return what all logs together show of transactions in doubt."""
+    report = LogReport()
+    logs = [log.in_doubt for log in reports if log.in_doubt is not None]
+    for anomaly in unseen_in_doubt(logs):
+        report.note(anomaly)
+        report.checked[anomaly.property] += 1
+    return report
 
 
 def _judge(tp: str, everything: Segment, report: LogReport) -> None:
@@ -129,7 +152,8 @@ def _judge(tp: str, everything: Segment, report: LogReport) -> None:
     )
     never_read = ~np.isin(sends.numbers("value"), read.value)
     report.unseen = int(np.count_nonzero(never_read))
-    ends = ends_of_log(everything, int(read.offset.max())) if report.unseen and len(read) else []
+    ends = ends_of_log(everything, int(read.offset.max())) if len(read) else []
+    report.in_doubt = records_in_doubt(tp, everything, ends)
     missing = list(unseen(tp, sends.where(never_read), ends))
     for anomaly in (
         *_lost(tp, acknowledged, read),

@@ -80,7 +80,7 @@ def unseen(tp: str, never_read: Segment, ends: list[EndOfLog]) -> Iterator[Findi
         *(column.tolist() for column in columns), never_read.rows.tolist(), strict=True
     ):
         end = next((end for end in ends if end.began > time), None)
-        if end is None or 0 <= offset < end.last_offset:
+        if end is None or 0 <= offset <= end.last_offset:
             continue
         where = f" at offset {offset}" if offset >= 0 else ""
         sentence = (

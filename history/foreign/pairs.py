@@ -13,9 +13,10 @@ of the process said is the same line once more.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import starmap
 from typing import Any, Final
 
 from msgspec import structs
@@ -24,6 +25,9 @@ from nemesis.history.foreign.edn import is_vector, same
 from nemesis.history.foreign.operations import INVOKE, OK, Operation
 from nemesis.history.foreign.problems import Damage, Problems
 
+READ: Final = "read"
+"""It may answer with the key that it was asked for, and what the key has (``subkeys``)."""
+SEND: Final = "send"
 MAX_OPEN: Final = 100
 """So many invocations of one process can be completed yet; what it invoked before them stays open."""
 
@@ -174,7 +178,7 @@ class _Process:
         if request is None or answer is None or same(request, answer):
             return False
         is_map = isinstance(answer, dict) and not isinstance(request, dict)
-        return is_map or not _fits(request, answer)
+        return is_map or not fits(self.under_way[index].invocation, completion)
 
 
 def _are_alike(request: Any, answer: Any) -> bool:
@@ -197,25 +201,35 @@ def _ask_the_same(operation: Operation, other: Operation) -> bool:
 
 
 def fits(invocation: Operation, completion: Operation) -> bool:
-    """Whether a completion can be the answer to an invocation, by their values."""
-    return _fits(invocation.value, completion.value)
+    """Whether a completion can be the answer to an invocation of the same function, by their values."""
+    request, answer = invocation.value, completion.value
+    is_key = invocation.f == READ and is_vector(answer) and len(answer) == 2
+    if is_key and is_vector(answer[1]) and same(request, answer[0]):
+        return True
+    return _fits(request, answer)
 
 
 def _fits(request: Any, answer: Any) -> bool:
-    """Whether the answer contains the request: unchanged, filled in, behind an offset, or as a key."""
+    """Whether the answer contains the request: unchanged, filled in, or as a record of which the offset is stated."""
     if request is None or same(request, answer):
         return True
-    if not isinstance(answer, list | tuple):
+    if not is_vector(answer):
         return isinstance(answer, dict)
-    if isinstance(request, list | tuple) and len(request) <= len(answer):
-        for requested, answered in zip(request, answer, strict=False):
-            if not _fits(requested, answered):
-                break
-        else:
-            return True
-    if len(answer) == 2 and is_vector(answer[1]) and same(request, answer[0]):
-        return True
-    return bool(answer) and same(request, answer[-1])
+    if not is_vector(request) or len(request) > len(answer):
+        return False
+    if _is_send(request) and _is_send(answer) and _is_stored(request[2], answer[2]):
+        return _fits(request[1], answer[1])
+    return all(starmap(_fits, zip(request, answer, strict=False)))
+
+
+def _is_send(micro: Sequence[Any]) -> bool:
+    """Whether a vector is a micro-operation of the workload kafka that appends a record."""
+    return len(micro) == 3 and micro[0] == SEND
+
+
+def _is_stored(value: Any, record: Any) -> bool:
+    """Whether a record is ``[offset value]``."""
+    return is_vector(record) and len(record) == 2 and same(value, record[1])
 
 
 def supposed(completion: Operation, time: int) -> Operation:

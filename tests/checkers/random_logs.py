@@ -16,6 +16,10 @@ import networkx as nx
 KEYS = ("x", "y")
 CLIENTS = (0, 1, 2)
 KINDS = ("ok",) * 16 + ("info", "fail", "none")
+DOUBTFUL_KINDS = ("ok",) * 10 + ("info",) * 3 + ("fail", "none")
+FINAL = 1_000
+"""The position at which final polls begin, behind all else."""
+IN_DOUBT = "unseen-in-doubt"
 Record = tuple[int, int]
 """Offset and value."""
 
@@ -69,13 +73,13 @@ def text(operations: Sequence[Operation]) -> str:
     )
 
 
-def random_log(rng: Random) -> list[Operation]:
-    """Return a few operations on one log or two."""
+def random_log(rng: Random, *, is_honest: bool = False) -> list[Operation]:
+    """Return a few operations on one log or two; ``is_honest``: all answers are right, and polls lag behind nothing."""
     keys = KEYS[: rng.choice([1, 2])]
     logs: dict[str, list[Record]] = {key: [] for key in keys}
     positions: dict[tuple[int, str], int] = {}
     assigned: dict[int, tuple[str, ...]] = {}
-    off = rng.choice([0.0, 0.1, 0.3])
+    off = 0.0 if is_honest else rng.choice([0.0, 0.1, 0.3])
     operations: list[Operation] = []
     busy: dict[int, int] = {}
     value = 0
@@ -87,7 +91,7 @@ def random_log(rng: Random) -> list[Operation]:
         f = rng.choice(["send", "send", "poll", "poll", "poll", "txn", "txn"])
         if process not in assigned or rng.random() < 0.05:
             f = rng.choice(["assign", "assign", "assign", "subscribe"])
-        kind = rng.choice(KINDS)
+        kind = rng.choice(KINDS if f == "poll" else DOUBTFUL_KINDS)
         op = Operation(process, f, kind, 2 * began, 2 * (20 * number + rng.choice([1, 5, 25])) + 1)
         busy[process] = (op.ended + 1) // 2 if kind != "none" else 10_000
         happens = kind == "ok" or (kind != "fail" and rng.random() < 0.5)
@@ -98,7 +102,7 @@ def random_log(rng: Random) -> list[Operation]:
                 if f == "subscribe" or key not in assigned.get(process, ()):
                     positions[process, key] = 0
             assigned[process] = op.keys
-        if f in ("send", "txn"):
+        for _ in range(rng.choice([1, 2, 2, 3]) if f in ("send", "txn") else 0):
             value += 1
             key = rng.choice(keys)
             offset = (logs[key][-1][0] if logs[key] else -1) + rng.choice([1, 1, 2])
@@ -109,7 +113,32 @@ def random_log(rng: Random) -> list[Operation]:
                 (key, value, None if shown is None or shown < 0 or rng.random() < 0.05 else shown)
             )
         if f in ("poll", "txn"):
-            op.polls.append(_polled(rng, op, logs, positions, assigned[process], off))
+            op.polls.append(
+                _polled(rng, op, logs, positions, assigned[process], off, rng.randint(is_honest, 3))
+            )
+        operations.append(op)
+    idle = [process for process in CLIENTS if busy.get(process, 0) < 10_000]
+    if idle and rng.random() < 0.5:
+        operations += _final_polls(rng, rng.choice(idle), logs, positions, assigned)
+    return operations
+
+
+def _final_polls(
+    rng: Random,
+    process: int,
+    logs: dict[str, list[Record]],
+    positions: dict[tuple[int, str], int],
+    assigned: dict[int, tuple[str, ...]],
+) -> list[Operation]:
+    """A client is assigned all logs, reads what it has not read, and then nothing."""
+    start = 2 * FINAL
+    operations = [Operation(process, "assign", "ok", start, start + 1, tuple(logs))]
+    for key in logs:
+        if key not in assigned.get(process, ()):
+            positions[process, key] = 0
+    for number in range(1, 4):
+        op = Operation(process, "poll", "ok", start + 2 * number, start + 2 * number + 1)
+        op.polls.append(_polled(rng, op, logs, positions, tuple(logs), 0.0, 2 * number))
         operations.append(op)
     return operations
 
@@ -121,6 +150,7 @@ def _polled(
     positions: dict[tuple[int, str], int],
     keys: Sequence[str],
     off: float,
+    most: int,
 ) -> dict[str, list[Record]]:
     polled: dict[str, list[Record]] = {}
     sent = {value for _, value, _ in op.sends}
@@ -128,7 +158,7 @@ def _polled(
         begin = positions.get((op.process, key), 0)
         begin += (rng.random() < off) - (rng.random() < off and begin > 0)
         visible = [record for record in logs[key] if record[1] not in sent or rng.random() < off]
-        records = visible[begin : begin + rng.randint(0, 3)]
+        records = visible[begin : begin + most]
         if records and rng.random() < off:
             records[0] = (records[0][0] + rng.choice([0, 1]), records[0][1] + rng.choice([0, 1]))
         if op.kind == "none" or (op.kind in ("info", "fail") and rng.random() < 0.5):
@@ -140,11 +170,16 @@ def _polled(
 
 
 def anomalies(operations: Sequence[Operation]) -> set[str]:
-    """Return the anomalies that a history has, by their definitions."""
+    """Return the anomalies that a history has, by their definitions.
+
+    ``IN_DOUBT`` is ``unseen``, if only consumers of committed records show it.
+    """
     names: set[str] = set()
     ordered = sorted(operations, key=lambda op: op.began)
     for key in KEYS:
         names.update(_of_log(ordered, key))
+    if any(_is_missed(ordered, op) for op in ordered if op.kind in ("info", "none")):
+        names.add(IN_DOUBT)
     return names | _of_transactions(ordered)
 
 
@@ -184,6 +219,29 @@ def _of_log(operations: Sequence[Operation], key: str) -> Iterator[str]:
         for op, value, offset in sends
     ):
         yield "unseen"
+
+
+def proofs(operations: Sequence[Operation], op: Operation) -> list[int]:
+    """When the polls of other operations ended that returned a record of this one."""
+    sent = {(key, value) for key, value, _ in op.sends}
+    return [
+        other.ended
+        for other in operations
+        for key in KEYS
+        if other is not op and any((key, value) in sent for _, value in _read(other, key))
+    ]
+
+
+def _is_missed(operations: Sequence[Operation], op: Operation) -> bool:
+    """Whether a poll returned a record of a transaction in doubt, and none another one that a consumer missed later."""
+    proved = proofs(operations, op)
+    for key, value, _ in op.sends if proved else ():
+        read = [record for other in operations for record in _read(other, key)]
+        last = max((offset for offset, _ in read), default=-1)
+        is_read = any(value == other for _, other in read)
+        if not is_read and _is_read_to_end(operations, key, min(proved), last):
+            return True
+    return False
 
 
 def _given(operations: Sequence[Operation], process: int, key: str) -> list[list[int]]:

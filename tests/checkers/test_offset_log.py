@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nemesis.checkers.breaks import logs as breaks
-from nemesis.checkers.breaks.log_operations import poll, poll_of, send
+from nemesis.checkers.breaks.log_operations import (
+    Polled,
+    Sent,
+    Txn,
+    poll,
+    poll_of,
+    send,
+    transactions,
+)
+from nemesis.checkers.foreign import select_foreign
 from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.log.offset_log import OffsetLog
 from nemesis.history.events import Event
+from nemesis.history.foreign.names import Names
+from tests.checkers import random_logs
 from tests.checkers.histories import as_row, judge, only
+from tests.history.foreign.reading import events_of, read
 
 Records = Sequence[tuple[int, int]]
 
@@ -137,6 +151,86 @@ def test_what_nobody_looked_for_is_not_unseen() -> None:
         (READ_TO_END[0], send(2, 8, kind="info"), *READ_TO_END[2:]),
     ):
         assert broken(events) == [], events
+
+
+IN_DOUBT, OTHER, PROOF, LAST, EMPTY = breaks.TORN
+
+
+def in_doubt(*txns: Txn) -> list[str]:
+    return broken(transactions(*txns))
+
+
+def test_a_polled_record_proves_the_others_of_its_transaction() -> None:
+    (finding,) = result("unseen", *transactions(*breaks.TORN)).findings
+    assert finding.key == "y-0"
+    assert finding.sentence == (
+        "Value 2 of y-0 was never read, though 1 read the log to its end after a poll had returned value 1 of x-0, "
+        "which the same transaction sent."
+    )
+    assert [event["time"] for event in finding.events] == [10, 10, 14, 16, 18]
+    assert in_doubt(replace(IN_DOUBT, kind="fail"), *breaks.TORN[1:]) == ["dirty-read"]
+
+
+def test_a_transaction_without_a_completion_is_in_doubt_too() -> None:
+    events = transactions(*breaks.TORN)
+    assert broken(events[:1] + events[2:3] + events[4:]) == ["unseen"]
+
+
+def test_the_proof_and_the_missing_record_may_be_of_one_log() -> None:
+    both = replace(IN_DOUBT, parts=[Sent("y", 1, None), Sent("y", 2, None)])
+    proof = replace(PROOF, parts=[Polled("y", [(1, 1)])])
+    last = replace(LAST, parts=[Polled("y", [(0, 3), (1, 1)])], process="2")
+    assert in_doubt(both, OTHER, proof, last, replace(EMPTY, process="2")) == ["unseen"]
+
+
+def test_what_does_not_prove_that_a_record_was_missed() -> None:
+    own = replace(IN_DOUBT, parts=[*IN_DOUBT.parts, Polled("x", [(0, 1)])])
+    own_poll = transactions(own, OTHER, LAST, EMPTY)
+    own_poll[5] = Event(**{**as_row(own_poll[5]), "offsets": [0], "values": [1]})
+    assert broken(own_poll) == []
+    for txns in (
+        # No poll returned a record of the transaction.
+        (IN_DOUBT, OTHER, LAST, EMPTY),
+        # The decisive poll began before the end of the one that proves it.
+        (IN_DOUBT, OTHER, replace(PROOF, began=15, ended=17, process="2"), LAST, EMPTY),
+        # No consumer read the log to its end, or another consumer got the record.
+        (IN_DOUBT, OTHER, PROOF, LAST),
+        (*breaks.TORN, Txn(19, 20, [Polled("y", [(1, 2)])], "2")),
+        # Either of two transactions may have sent what was polled.
+        (
+            replace(IN_DOUBT, began=-2, ended=-1),
+            replace(IN_DOUBT, parts=IN_DOUBT.parts[:1]),
+            *breaks.TORN[1:],
+        ),
+        # Two transactions of one process.
+        (
+            replace(IN_DOUBT, parts=IN_DOUBT.parts[:1]),
+            Txn(1, 9, IN_DOUBT.parts[1:], "0", "info"),
+            *breaks.TORN[1:],
+        ),
+    ):
+        assert in_doubt(*txns) == [], txns
+
+
+def test_consumers_of_uncommitted_records_prove_no_commit() -> None:
+    log, _ = select_foreign("kafka", None, "read-uncommitted")
+    assert judge(log, transactions(*breaks.TORN))["unseen"].verdict is Verdict.VALID
+
+
+def test_an_honest_log_has_no_anomaly() -> None:
+    proved = 0
+    for seed in range(60):
+        operations = random_logs.random_log(Random(seed), is_honest=True)
+        assert random_logs.anomalies(operations) == set(), seed
+        events = list(events_of(read(random_logs.text(operations)), "kafka", Names()))
+        results = judge(OffsetLog(), events)
+        assert [name for name, result in results.items() if result.findings] == [], seed
+        proved += any(
+            random_logs.proofs(operations, op)
+            for op in operations
+            if len(op.sends) > 1 and op.kind in ("info", "none")
+        )
+    assert proved > 3
 
 
 def test_duplicate() -> None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,8 +42,7 @@ from nemesis.checkers.framework.arrays import Numbers
 TWO_STATES = (Level.PARALLEL_SNAPSHOT, Level.SNAPSHOT)
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(NamedTuple):
     """One edge of a cycle, ``RW``, or ``WW`` for every other kind."""
 
     source: int

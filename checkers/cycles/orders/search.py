@@ -62,6 +62,8 @@ class Lookup:
     _reads: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     """By reader what it read: key and writer."""
     _choice: dict[tuple[int, int], int] = field(default_factory=dict)
+    _literals: dict[Hop, list[Literal] | None] = field(default_factory=dict)
+    """By edge the literals that give it, ``None`` if it is certain. Cycles share most of their edges."""
 
     @classmethod
     def of(cls, choices: Choices) -> Lookup:
@@ -83,6 +85,18 @@ class Lookup:
 
     def literal(self, hop: Hop, sides: Sides) -> Literal | None:
         """Return a choice that gives this edge; ``None`` if it is certain."""
+        if hop not in self._literals:
+            self._literals[hop] = self._giving(hop)
+        literals = self._literals[hop]
+        if literals is None:
+            return None
+        for choice, side in literals:
+            if sides[choice] == side:
+                return choice, side
+        raise AssertionError(f"no choice gives the edge {hop}")
+
+    def _giving(self, hop: Hop) -> list[Literal] | None:
+        """Return each choice and its side that give this edge; ``None`` if it is certain."""
         graph = self.choices.graph
         certain = graph.plain if hop.kind == WW else graph.rw
         if has(certain, np.array([hop.source]), np.array([hop.target]))[0]:
@@ -92,12 +106,12 @@ class Lookup:
             versions = [(key, hop.source) for key in self._entries[hop.source]]
         else:
             versions = self._reads[hop.source]
-        for key, writer in versions:
-            if key in after and writer != hop.target:
-                literal = self._side(self._entries[writer][key], after[key])
-                if literal is not None and sides[literal[0]] == literal[1]:
-                    return literal
-        raise AssertionError(f"no choice gives the edge {hop}")
+        literals = [
+            self._side(self._entries[writer][key], after[key])
+            for key, writer in versions
+            if key in after and writer != hop.target
+        ]
+        return [literal for literal in literals if literal is not None]
 
     def _side(self, before: int, after: int) -> Literal | None:
         choice = self._choice.get((before, after))

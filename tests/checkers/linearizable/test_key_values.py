@@ -26,6 +26,12 @@ from tests.checkers.linearizable.random_objects import disagreements, random_cal
 from tests.nemesis.judging.foreign_judge import judged
 
 
+def test_a_history_without_gets_proves_nothing() -> None:
+    calls = events(Call("append", 1, 2, "ok", values=(A,)))
+    result = only(LinearizableKeyValue(), calls, "linearizable-key-value")
+    assert (result.verdict, result.checked) == (Verdict.UNKNOWN, 0)
+
+
 def test_an_append_that_a_later_get_lacks() -> None:
     lost, swapped = breaks.LINEARIZABLE_KEY_VALUE
     (finding,) = only(LinearizableKeyValue(), lost, "linearizable-key-value").findings

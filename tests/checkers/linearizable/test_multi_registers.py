@@ -64,6 +64,14 @@ def test_knossos_histories(read: str, expected: Verdict) -> None:
     assert judged(history, "multi-register", initial="0").verdict is expected
 
 
+@pytest.mark.parametrize(
+    "read", ["", line("invoke", "[[:read :x nil]]", 1) + line("ok", "[[:read :x nil]]", 1)]
+)
+def test_a_history_in_which_no_value_was_read_proves_nothing(read: str) -> None:
+    outcome = judged(WRITES + read, "multi-register")
+    assert [(r.verdict, r.checked) for r in outcome.results] == [(Verdict.UNKNOWN, 0)]
+
+
 def test_an_initial_value_that_is_not_stated() -> None:
     history = line("invoke", "[[:read :x nil]]") + line("ok", "[[:read :x 0]]") + WRITES
     outcome = judged(history, "multi-register")

@@ -54,6 +54,14 @@ def test_a_read_of_what_was_written_is_right() -> None:
 
 def test_a_history_without_reads_proves_nothing() -> None:
     assert verdict(LinearizableRegister(), write(1, 2, 5)) == "unknown"
+
+
+def test_a_compare_and_set_that_succeeded_is_an_observation() -> None:
+    written = write(1, 2, 5)
+    assert verdict(LinearizableCasRegister(), written) == "unknown"
+    assert verdict(LinearizableCasRegister(), written, cas(3, 4, 5, 6)) == "valid"
+    assert verdict(LinearizableCasRegister(), written, cas(3, 4, 6, 7)) == "invalid"
+    assert verdict(LinearizableCasRegister(), written, cas(3, 4, 6, 7, "fail")) == "unknown"
     assert verdict(LinearizableRegister(), write(1, 2, 5), read(3, 4, 5, "info")) == "unknown"
 
 

@@ -137,6 +137,40 @@ def test_an_answer_that_python_takes_for_the_same_number_convicts_nobody(
     assert verdict_of(text, "register") is Verdict.VALID
 
 
+@pytest.mark.parametrize(
+    ("asked", "reported", "query", "answer"),
+    [
+        ("3", "[7 3]", "nil", "3"),
+        ("3", "[7 9 3]", "nil", "3"),
+        ("3", "[3 [1 2]]", "nil", "3"),
+        ("[:a 3]", "[:a [7 3]]", "[:a nil]", "[:a 3]"),
+    ],
+)
+def test_a_write_that_answers_with_more_than_its_value_wrote_its_value(
+    asked: str, reported: str, query: str, answer: str
+) -> None:
+    text = history(
+        f"invoke 0 write {asked}",
+        f"ok 0 write {reported}",
+        f"invoke 1 read {query}",
+        f"ok 1 read {answer}",
+    )
+    assert problems(text) == []
+    assert notes(text) == [f"line 2 {Damage.STATUS.sentence}"]
+    assert verdict_of(text, "register") is Verdict.VALID
+
+
+def test_a_transaction_that_answers_with_another_write_is_damage() -> None:
+    text = history(
+        "invoke 0 txn [[:w 1 3]]",
+        "ok 0 txn [[:w 1 [7 3]]]",
+        "invoke 1 txn [[:r 1 nil]]",
+        "ok 1 txn [[:r 1 3]]",
+    )
+    assert problems(text, "rw-register") == ["line 2 completes what its process had not invoked"]
+    assert verdict_of(text, "rw-register") is Verdict.UNKNOWN
+
+
 def test_a_list_is_not_read_from_a_set() -> None:
     text = history(
         "invoke 0 txn [[:append 1 1] [:append 1 2]]",
