@@ -106,8 +106,13 @@ def quantity(name: str, value: float) -> tuple[str, str]:
     """Split a measured number into what it is and its value with the unit that its name ends in."""
     label, _, unit = name.rpartition("_")
     if label and unit in {"ms", "s", "ns", "us", "bytes", "records"}:
-        return label.replace("_", " "), f"{value:,.10g} {unit}"
-    return name.replace("_", " "), f"{value:,.10g}"
+        return label.replace("_", " "), f"{_rounded(value)} {unit}"
+    return name.replace("_", " "), _rounded(value)
+
+
+def _rounded(value: float) -> str:
+    """A whole number as it is, another one with as many digits as a reader needs."""
+    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 100 else f"{value:.3g}"
 
 
 def phases(info: RunInfo) -> str:
