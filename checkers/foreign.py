@@ -76,6 +76,16 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
 )
 """The checks of each workload, in the order of reports."""
 
+LATER: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "set": frozenset({"set-lost"}),
+        "queue": frozenset({"queue-lost"}),
+        "kafka": frozenset({"lost-write", "unseen"}),
+    }
+)
+"""By workload, the properties whose findings an operation after the end of the history can explain: what is missing may
+still be returned. Other findings of a history hold for each history that it is the beginning of."""
+
 TRANSACTIONAL: Final = frozenset(
     workload
     for workload, checks in FOREIGN.items()
@@ -115,6 +125,11 @@ def named_model(workload: str | None, consistency_model: str | None) -> str | No
 def is_self_evident(workload: str, name: str) -> bool:
     """Return whether a finding of a property holds however many operations the history lacks."""
     return any(decided.name == name and decided.is_self_evident for decided in decided_in(workload))
+
+
+def is_explained_later(workload: str, name: str) -> bool:
+    """Return whether an operation after the end of the history can explain a finding of a property."""
+    return name in LATER.get(workload, ())
 
 
 def foreign_properties(workload: str) -> tuple[str, ...]:

@@ -124,6 +124,8 @@ class Imported:
     is_timed: bool
     may_lack_operations: bool
     """Whether operations of the history may be missing, so that what it does not say proves nothing."""
+    is_cut_off: bool
+    """Whether operations after the end of the history may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +365,7 @@ def write_events(file: ForeignFile, workload: str, directory: Path, raw: Path) -
         has_real_time=file.has_real_time,
         is_timed=file.is_timed,
         may_lack_operations=file.may_lack_operations(),
+        is_cut_off=problems.is_cut_off(),
     )
 
 

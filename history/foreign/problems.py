@@ -141,6 +141,10 @@ class Problems:
             costly -= {Damage.UNREADABLE, Damage.TORN}
         return bool(costly)
 
+    def is_cut_off(self) -> bool:
+        """Whether the history may have gone on after the last line that can be read."""
+        return not self._kinds.keys().isdisjoint({Damage.TORN, Damage.UNREADABLE})
+
     def sentences(self) -> list[str]:
         """Return one sentence for each kind of damage, in the order of ``Damage``."""
         lost = self._lost()

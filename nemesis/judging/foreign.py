@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from nemesis.checkers import FOREIGN
-from nemesis.checkers.foreign import is_self_evident
+from nemesis.checkers.foreign import is_explained_later, is_self_evident
 from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict, combine
 from nemesis.checkers.initial_values import NIL
 from nemesis.history.errors import DamagedHistoryError, ForeignHistoryError
@@ -182,24 +182,32 @@ def settle(outcome: Outcome, run: RunDirectory) -> Outcome:
         Names.read(run.path),
         about["workload"],
         is_doubtful=about["may_lack_operations"],
+        is_cut_off=about.get("is_cut_off", False),
     )
     return located(settled_outcome, run.path, is_timed=about.get("is_timed", True))
 
 
-def settled(outcome: Outcome, names: Names, workload: str, *, is_doubtful: bool) -> Outcome:
-    """Return an outcome in the names of its history; ``is_doubtful``: operations may be missing from that."""
-    results = tuple(
-        _settled(result, names, workload, is_doubtful=is_doubtful) for result in outcome.results
-    )
+def settled(
+    outcome: Outcome, names: Names, workload: str, *, is_doubtful: bool, is_cut_off: bool
+) -> Outcome:
+    """Return an outcome in the names of its history.
+
+    ``is_doubtful``: operations may be missing from it; ``is_cut_off``: operations after its end may be.
+    """
+    results = []
+    for result in outcome.results:
+        is_in_doubt = is_doubtful and not is_self_evident(workload, result.property)
+        may_be_explained = is_cut_off and is_explained_later(workload, result.property)
+        results.append(_settled(result, names, is_doubtful=is_in_doubt or may_be_explained))
     verdicts = [result.verdict for result in results]
     verdicts += [Verdict.UNKNOWN] * bool(outcome.problems)
-    return msgspec.structs.replace(outcome, results=results, verdict=combine(verdicts))
+    return msgspec.structs.replace(outcome, results=tuple(results), verdict=combine(verdicts))
 
 
-def _settled(result: Result, names: Names, workload: str, *, is_doubtful: bool) -> Result:
+def _settled(result: Result, names: Names, *, is_doubtful: bool) -> Result:
     findings = [_spoken(finding, names) for finding in result.findings]
     verdict = result.verdict
-    if is_doubtful and not is_self_evident(workload, result.property):
+    if is_doubtful:
         findings = [_doubted(finding) for finding in findings]
         verdict = Verdict.UNKNOWN if verdict is Verdict.INVALID else verdict
     return msgspec.structs.replace(result, findings=tuple(findings), verdict=verdict)

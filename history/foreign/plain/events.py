@@ -40,6 +40,7 @@ def write_plain(history: PlainHistory, directory: Path, raw: Path) -> Imported:
         has_real_time=True,
         is_timed=history.is_timed,
         may_lack_operations=False,
+        is_cut_off=False,
     )
 
 

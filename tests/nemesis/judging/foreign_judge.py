@@ -46,4 +46,10 @@ def judged_file(
     outcome = check(history_of(events, problems=problems), checks)
     if anomalies:
         outcome = only(outcome, {*asked_properties(workload, anomalies), WELL_FORMED})
-    return settled(outcome, names, workload, is_doubtful=file.may_lack_operations())
+    return settled(
+        outcome,
+        names,
+        workload,
+        is_doubtful=file.may_lack_operations(),
+        is_cut_off=file.problems.is_cut_off(),
+    )

@@ -16,6 +16,7 @@ from nemesis.checkers.framework.model import Verdict
 from nemesis.history.errors import HistoryError
 from nemesis.history.foreign.edn import Keyword, dumps
 from nemesis.history.foreign.operations import Operation, form_of
+from nemesis.judging.foreign import EXPLICABLE
 from tests.nemesis.judging.foreign_judge import judged
 
 Step = Callable[[str, Any], Any]
@@ -400,3 +401,64 @@ def test_a_send_whose_invocation_cannot_be_read_has_no_place_in_its_producer_s_o
     assert judged(lost, "kafka").verdict is Verdict.UNKNOWN
     complete = "".join([begun, *others, *polled])
     assert judged(complete, "kafka").verdict is Verdict.INVALID
+
+
+ADDED = (("invoke", 0, "add", "1"), ("ok", 0, "add", "1"))
+ENQUEUED = (("invoke", 0, "enqueue", "1"), ("ok", 0, "enqueue", "1"))
+SENT = (
+    ("invoke", 0, "send", "[[:send 0 5]]"),
+    ("ok", 0, "send", "[[:send 0 [0 5]]]"),
+    ("invoke", 0, "send", "[[:send 0 6]]"),
+    ("ok", 0, "send", "[[:send 0 [1 6]]]"),
+    ("invoke", 1, "assign", "[0]"),
+    ("ok", 1, "assign", "[0]"),
+)
+POLL = ("invoke", 1, "poll", "[[:poll]]")
+LOST_UNTIL_LATER = {
+    "set-lost": (
+        "set",
+        (*ADDED, ("invoke", 1, "read", "nil"), ("ok", 1, "read", "[1]")),
+        (("invoke", 1, "read", "nil"), ("ok", 1, "read", "[]")),
+        (("invoke", 1, "read", "nil"), ("ok", 1, "read", "[1]")),
+    ),
+    "queue-lost": (
+        "queue",
+        ENQUEUED,
+        (("invoke", 1, "drain", "nil"), ("ok", 1, "drain", "[]")),
+        (("invoke", 1, "dequeue", "nil"), ("ok", 1, "dequeue", "1")),
+    ),
+    "lost-write": (
+        "kafka",
+        SENT,
+        (POLL, ("ok", 1, "poll", "[[:poll {0 [[1 6]]}]]")),
+        (("invoke", 2, "poll", "[[:poll]]"), ("ok", 2, "poll", "[[:poll {0 [[0 5] [1 6]]}]]")),
+    ),
+    "unseen": (
+        "kafka",
+        SENT,
+        (
+            *(POLL, ("ok", 1, "poll", "[[:poll {0 [[0 5]]}]]")),
+            *(POLL, ("ok", 1, "poll", "[[:poll {}]]")),
+        ),
+        (POLL, ("ok", 1, "poll", "[[:poll {0 [[1 6]]}]]")),
+    ),
+}
+"""By property: its workload, how the history begins, what looks like a loss, and an operation that explains it."""
+
+
+@pytest.mark.parametrize("name", LOST_UNTIL_LATER)
+def test_what_an_operation_after_a_cut_end_explains_is_unknown(name: str) -> None:
+    workload, before, loss, later = LOST_UNTIL_LATER[name]
+    lines = [
+        f"{{:type :{kind}, :process {process}, :f :{f}, :value {value}, :index {index}}}\n"
+        for index, (kind, process, f, value) in enumerate((*before, *loss, *later))
+    ]
+    beginning = "".join(lines[: len(before) + len(loss)])
+    assert judged(beginning, workload).verdict is Verdict.INVALID
+    assert judged("".join(lines), workload).verdict is Verdict.VALID
+    for cut_line in ("{:type :ok, :pro", "{:type :ok, :pro}\n"):
+        outcome = judged(beginning + cut_line, workload)
+        assert outcome.verdict is Verdict.UNKNOWN
+        (lost,) = (result for result in outcome.results if result.property == name)
+        assert lost.verdict is Verdict.UNKNOWN
+        assert lost.findings[0].sentence.endswith(EXPLICABLE)

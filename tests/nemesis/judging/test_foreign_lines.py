@@ -42,7 +42,13 @@ def findings(text: str, directory: Path, workload: str = "mutex") -> tuple[Findi
     imported = write_events(read_file(file), workload, directory, directory / "clients.jsonl")
     names = Names()
     history = history_of(events_of(read_file(file), workload, names))
-    outcome = settled(check(history, select_foreign(workload)), names, workload, is_doubtful=False)
+    outcome = settled(
+        check(history, select_foreign(workload)),
+        names,
+        workload,
+        is_doubtful=False,
+        is_cut_off=False,
+    )
     results = located(outcome, directory, is_timed=imported.is_timed).results
     return tuple(finding for result in results for finding in result.findings)
 
