@@ -22,7 +22,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from nemesis.history.foreign.edn import is_vector, same
-from nemesis.history.foreign.operations import INVOKE, OK, Operation
+from nemesis.history.foreign.operations import INFO, INVOKE, OK, Operation
 from nemesis.history.foreign.problems import Damage, Problems
 
 READ: Final = "read"
@@ -94,8 +94,7 @@ def pairs(
             if index is None and not has_lost_lines:
                 index = process.only_invocation_of(operation, is_complete=is_complete)
             if index is not None and process.is_status(index, operation):
-                problems.note(Damage.STATUS, operation.line)
-                operation = structs.replace(operation, value=None)
+                operation = _without_status(operation, problems)
         if index is None:
             problems.note(Damage.NO_INVOCATION, operation.line)
             since = 0 if has_lost_lines else process.free_since
@@ -107,6 +106,17 @@ def pairs(
     for process in processes.values():
         for left in process.under_way:
             yield left.pair(None)
+
+
+def _without_status(completion: Operation, problems: Problems) -> Operation:
+    """Return a completion without its status; ``false`` contradicts ``ok``, so the outcome is unknown then."""
+    value = completion.value
+    status = value[1] if is_vector(value) and len(value) == 2 else value
+    if status is False:
+        problems.note(Damage.DENIED, completion.line)
+        return structs.replace(completion, value=None, type=INFO)
+    problems.note(Damage.STATUS, completion.line)
+    return structs.replace(completion, value=None)
 
 
 @dataclass(slots=True)

@@ -28,6 +28,11 @@ class Damage(Enum):
         False,
         True,
     )
+    DENIED = (
+        "ends with ok and the result false: it counts as an operation of unknown outcome",
+        False,
+        True,
+    )
     STILL_OPEN = (
         "invokes although its process had not completed what it invoked before",
         False,

@@ -133,7 +133,8 @@ def test_an_answer_that_python_takes_for_the_same_number_convicts_nobody(
         f"ok 1 read {asked}",
     )
     assert problems(text) == []
-    assert notes(text) == [f"line 2 {Damage.STATUS.sentence}"]
+    damage = Damage.DENIED if reported == "false" else Damage.STATUS
+    assert notes(text) == [f"line 2 {damage.sentence}"]
     assert verdict_of(text, "register") is Verdict.VALID
 
 
@@ -448,3 +449,29 @@ def test_a_compare_and_set_that_failed_changes_no_register(
     )
     assert verdict_of(text, "register") is expected
     assert any("does not judge" in note for note in notes(text)) is (end == "fail")
+
+
+@pytest.mark.parametrize(
+    ("workload", "lines"),
+    [
+        ("register", ("invoke 0 write 3", "ok 0 write false")),
+        ("register", ("invoke 0 write [1 3]", "ok 0 write [1 false]")),
+        ("cas-register", ("invoke 0 cas [9 4]", "ok 0 cas false")),
+        ("cas-register", ("invoke 0 cas [1 [9 4]]", "ok 0 cas [1 false]")),
+    ],
+)
+def test_an_ok_with_the_result_false_has_an_unknown_outcome(
+    workload: str, lines: tuple[str, ...]
+) -> None:
+    """It did not take effect, or it did: each of both histories has an order if one of them has."""
+    is_keyed = lines[1].endswith("]")
+    read = (
+        ("invoke 1 read [1 nil]", "ok 1 read [1 nil]")
+        if is_keyed
+        else ("invoke 1 read nil", "ok 1 read nil")
+    )
+    text = history(*lines, *read)
+    assert verdict_of(text, workload) is Verdict.VALID
+    assert notes(text, workload) == [f"line 2 {Damage.DENIED.sentence}"]
+    written = history("invoke 0 write 3", "ok 0 write true", *read)
+    assert is_keyed or verdict_of(written, workload) is Verdict.INVALID
