@@ -6,9 +6,13 @@ time, so that a failure can be repeated and is that of a change; ``make nightly`
 Told ``--dist loadgroup``, a worker gets all tests of a file, so that what they share is started once; and one worker
 gets all that use the Docker engine or ``nemesis clean``, whatever file they are in. They look at everything that the
 engine and the kernel have, and would take another test's for what was left behind. Their names say that they do.
+
+A shell lets what it starts in the background ignore SIGINT, and children inherit that. Tests send SIGINT to theirs.
 """
 
 from __future__ import annotations
+
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,6 +31,11 @@ def group_of(nodeid: str) -> str:
     if any(name in nodeid for name in NAMES_OF_ENGINE_TESTS):
         return "engine"
     return nodeid.partition("::")[0]
+
+
+def pytest_configure() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
