@@ -182,15 +182,15 @@ def unseen_in_doubt(logs: Sequence[RecordsInDoubt]) -> Iterator[Finding]:
 
 def _finding(tp: str, record: NeverRead, proof: Proof, end: EndOfLog) -> Finding:
     sentence = (
-        f"Value {record.value} of {tp} was never read, though {end.process} read the log to its end after a poll had "
-        f"returned value {proof.value} of {proof.tp}, which the same transaction sent."
+        f"Value {record.value} of {tp} was never read, though client {end.process} read the log to its end after a "
+        f"poll had returned value {proof.value} of {proof.tp}, which the same transaction sent."
     )
-    sender, log = record.transaction.process, proof.tp
+    sender, reader, log = record.transaction.process, f"client {end.process}", proof.tp
     steps = (
-        f"A transaction of {sender} sent {record.value} to {tp} and {proof.value} to {log}. Its outcome is unknown.",
+        f"A transaction of client {sender} sent {record.value} to {tp} and {proof.value} to {log}. Its end is unknown.",
         f"A poll returned {proof.value} of {log}: the transaction was committed, and {tp} has the record.",
-        f"A poll of {end.process}, begun later, returned offset {end.last_offset} of {tp}, the last that was read.",
-        f"The next poll of {end.process} returned no record.",
+        f"A poll of {reader}, begun later, returned offset {end.last_offset} of {tp}, the last that was read.",
+        f"The next poll of {reader} returned no record.",
     )
     rows = (record.row, proof.sent_row, proof.row, end.row, end.empty_row)
     return finding("unseen", tp, sentence, *dict.fromkeys(rows), steps=steps)

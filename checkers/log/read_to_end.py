@@ -84,12 +84,12 @@ def unseen(tp: str, never_read: Segment, ends: list[EndOfLog]) -> Iterator[Findi
             continue
         where = f" at offset {offset}" if offset >= 0 else ""
         sentence = (
-            f"Value {value}, acknowledged{where} of {tp}, was never read, though {end.process} read the log to its end "
-            "afterwards."
+            f"Value {value}, acknowledged{where} of {tp}, was never read, though client {end.process} read the log to "
+            "its end afterwards."
         )
         steps = (
             f"A send of {value} to {tp} was acknowledged{where}.",
-            f"A poll of {end.process}, begun later, returned offset {end.last_offset}, the last that was read.",
-            f"The next poll of {end.process} returned no record.",
+            f"A poll of client {end.process}, begun later, returned offset {end.last_offset}, the last that was read.",
+            f"The next poll of client {end.process} returned no record.",
         )
         yield finding("unseen", tp, sentence, row, end.row, end.empty_row, steps=steps)

@@ -128,7 +128,7 @@ def test_what_a_consumer_should_have_read_at_the_end_is_unseen() -> None:
     (finding,) = result("unseen", *READ_TO_END).findings
     assert finding.verdict is Verdict.INVALID
     assert finding.sentence == (
-        "Value 8, acknowledged at offset 1 of t-0, was never read, though 1 read the log to its end afterwards."
+        "Value 8, acknowledged at offset 1 of t-0, was never read, though client 1 read the log to its end afterwards."
     )
     assert [event["time"] for event in finding.events] == [2, 4, 6]
     assert broken(READ_TO_END) == ["unseen"]
@@ -164,8 +164,8 @@ def test_a_polled_record_proves_the_others_of_its_transaction() -> None:
     (finding,) = result("unseen", *transactions(*breaks.TORN)).findings
     assert finding.key == "y-0"
     assert finding.sentence == (
-        "Value 2 of y-0 was never read, though 1 read the log to its end after a poll had returned value 1 of x-0, "
-        "which the same transaction sent."
+        "Value 2 of y-0 was never read, though client 1 read the log to its end after a poll had returned value 1 of "
+        "x-0, which the same transaction sent."
     )
     assert [event["time"] for event in finding.events] == [10, 10, 14, 16, 18]
     assert in_doubt(replace(IN_DOUBT, kind="fail"), *breaks.TORN[1:]) == ["dirty-read"]
