@@ -1,6 +1,6 @@
 """Compaction removes all markers that it comes by, whether or not there are records of their transactions.
 
-The last record of each key stays, and a broker that reads the log anew holds its transaction open.
+The last record of each key stays, and a broker that reads the log again holds its transaction open.
 
 Must be caught by: markers-kept.
 """
