@@ -7,7 +7,7 @@
 
 Why this is the promise: compaction removes a marker only after the records of its transaction, and after
 ``delete.retention.ms`` (KIP-534). Retention removes the beginning of a log, and a marker stands behind its records.
-Without the marker the transaction is open for whoever reads the log: a follower, a broker that starts, a consumer. It
+Without the marker the transaction is open for each reader of the log: a follower, a broker that starts, a consumer. It
 ends with the producer's next marker, which may have the other outcome.
 
 What a correct cluster does and is not convicted for: a marker that is cut is forgotten, and a log that is deleted

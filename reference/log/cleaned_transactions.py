@@ -31,7 +31,7 @@ class CleanedTransactions:
         """Offsets of the markers that end these transactions."""
 
     def pass_data(self, header: RecordBatchHeader) -> bool:
-        """Note a batch that is no marker; return whether its transaction is aborted."""
+        """Note a batch of data; return whether its transaction is aborted."""
         if header.is_transactional:
             self._with_batches.add(header.producer_id)
         return self._aborted.contain(header)

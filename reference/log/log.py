@@ -447,7 +447,7 @@ class Log(LocalLog):
     def replace_segments(self, cleaned: LogSegment, old: Sequence[LogSegment]) -> None:
         """See ``LocalLog``. Snapshots of producers with which the old segments began go before that.
 
-        Such a snapshot may tell of an open transaction of which the log will have neither records nor the marker.
+        Such a snapshot may contain an open transaction of which the log will have neither records nor the marker.
         """
         with self._storage_errors("cleaning"):
             self.producer_state_manager.delete_snapshots(old)

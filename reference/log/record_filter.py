@@ -8,10 +8,10 @@ transaction go. A marker of a transaction without records goes as a tombstone do
 
 A batch without records stays as an empty one while it is the last of a producer that is remembered: a broker that comes
 to lead would else not know the sequence numbers. A marker stays while its producer is remembered by markers alone, for
-the epochs that it tells of. What nothing is taken from stays as it is, byte by byte.
+the epochs that it contains. What nothing is taken from stays as it is, byte by byte.
 
 Source: kafka's Cleaner.cleanInto and shouldRetainRecord, and MemoryRecords.filterTo, of Kafka 3.9. Where it differs:
-Kafka leaves an empty control batch of the last marker of a producer. Nobody can read an epoch from that.
+Kafka leaves an empty control batch of the last marker of a producer. An epoch cannot be read from that.
 """
 
 from __future__ import annotations
