@@ -96,6 +96,7 @@ from nemesis.checkers.transactions.check import (
 )
 from nemesis.checkers.transactions.epochs_kept import PRODUCER_EPOCH_KEPT
 from nemesis.checkers.transactions.hanging import HANGING_TRANSACTION
+from nemesis.checkers.transactions.kept_markers import MARKERS_KEPT
 from nemesis.checkers.transactions.markers import MARKER_EPOCH_GROWS, TORN_MARKERS
 from nemesis.checkers.transactions.stable_at_rest import LAST_STABLE_OFFSET_AT_REST
 from nemesis.checkers.transitions import LEGAL_TRANSITION
@@ -163,6 +164,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     REBALANCES_END,
     MARKER_EPOCH_GROWS,
     TORN_MARKERS,
+    MARKERS_KEPT,
     HANGING_TRANSACTION,
     ABORTED_READ,
     READ_BEYOND_LSO,

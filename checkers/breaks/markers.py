@@ -24,6 +24,24 @@ def stored_marker(time: int, node: int, offset: int, **columns: Any) -> Event:
     )
 
 
+def stored_log(time: int, node: int, end: int, *batches: int, **columns: Any) -> list[Event]:
+    """The files of a broker end at an offset, and have batches of producer 7 at these."""
+    about: dict[str, Any] = {"process": "harness", "node": node, **TP}
+    log = Event(
+        time=time,
+        kind="stored-log",
+        log_end_offset=end,
+        alive=True,
+        error="NONE",
+        **about | columns,
+    )
+    stored = [
+        Event(time=time, kind="stored-batch", offset=base, last_offset=base, producer_id=7, **about)
+        for base in batches
+    ]
+    return [log, *stored]
+
+
 MARKER_EPOCH_GROWS: Final = (
     history(marker(1, 1, 1, coordinator_epoch=2), marker(2, 1, 2, coordinator_epoch=1)),
     history(
@@ -36,3 +54,4 @@ TORN_MARKERS: Final = (
     history(marker(1, 1, 1, first=0, producer_epoch=1), completed(2)),
     history(marker(1, 1, 1, first=0), completed(2), completed(4, "abort")),
 )
+MARKERS_KEPT: Final = (history(marker(1, 1, 1, first=0), stored_log(9, 1, 2, 0)),)

@@ -19,6 +19,14 @@ def torn_markers(_: Case) -> str:
     )
 
 
+def markers_kept(_: Case) -> str:
+    return (
+        "Compaction removes a marker only after the records of its transaction. Without the marker, the transaction is "
+        "open again for a broker that reads its log again, and for a follower. The producer's next marker ends it, and "
+        "that one may have the other outcome."
+    )
+
+
 def hanging_transaction(case: Case) -> str:
     rule = (
         "A coordinator aborts a transaction that is open for longer than its time-out. Until then, consumers with "

@@ -6,6 +6,7 @@
 * ``observed``    numbers: fenced producers, aborted records that were read over, polls during open transactions
 * ``dependencies``, ``append_order``   in which order transactions can have been
 * ``markers``     markers in logs: coordinator epochs, and partitions of a complete transaction without a marker
+* ``kept_markers``   whether files hold the marker of each transaction of which they hold records
 * ``epochs_kept`` whether coordinators fence producers without a cause: a check and a property of its own
 * ``at_rest``     whether transactions are possible once the faults have ended: a check and a property of its own
 * ``stable_at_rest``   whether readers of committed records reach the end of each partition

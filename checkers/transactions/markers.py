@@ -44,7 +44,7 @@ from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 
 WORKLOADS: Final = frozenset({"transactions"})
-_RESIZES: Final = frozenset(
+RESIZES: Final = frozenset(
     {Kind.TRUNCATE, Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED, Kind.REPLICA_STOPPED}
 )
 
@@ -72,7 +72,7 @@ class Report:
 class Markers(Grouped[Report]):
     keys = ("topic", "partition")
     kinds = frozenset(
-        {Kind.MARKER_APPENDED, Kind.STORED_MARKER, Kind.TRANSACTION_COMPLETED, *_RESIZES}
+        {Kind.MARKER_APPENDED, Kind.STORED_MARKER, Kind.TRANSACTION_COMPLETED, *RESIZES}
     )
     columns = (
         *("topic", "partition", "node", "offset", "producer_id", "producer_epoch", "outcome"),
@@ -135,7 +135,7 @@ def _falls(tp: str, rows: list[Row]) -> Iterator[Finding]:
     logs: dict[int | None, dict[int | None, list[Marker]]] = defaultdict(lambda: defaultdict(list))
     files: dict[tuple[int | None, int | None], Marker] = {}
     for row, event in rows:
-        if event.kind in _RESIZES:
+        if event.kind in RESIZES:
             _resize(logs[event.node], event)
             continue
         if event.kind == Kind.TRANSACTION_COMPLETED:
@@ -162,12 +162,17 @@ def _falls(tp: str, rows: list[Row]) -> Iterator[Finding]:
 def _resize(markers: dict[int | None, list[Marker]], event: Event) -> None:
     """Forget the markers that a log has not any longer; what stops without being deleted keeps its log."""
     if event.kind == Kind.REPLICA_STOPPED:
-        if event.step in ("deleting", "delete"):
+        if is_deleted(event):
             markers.clear()
         return
     end = kept_below(event)
     for producer_id, known in markers.items():
         markers[producer_id] = [marker for marker in known if marker.offset < end]
+
+
+def is_deleted(stopped: Event) -> bool:
+    """Whether a replica that stopped has given up its log."""
+    return stopped.step in ("deleting", "delete")
 
 
 def kept_below(event: Event) -> int:

@@ -82,6 +82,7 @@ from nemesis.mutants.loaded_offsets_mixed import MUTANT as LOADED_OFFSETS_MIXED
 from nemesis.mutants.log_dir_events_left import MUTANT as LOG_DIR_EVENTS_LEFT
 from nemesis.mutants.markers_disagree import MUTANT as MARKERS_DISAGREE
 from nemesis.mutants.markers_incomplete import MUTANT as MARKERS_INCOMPLETE
+from nemesis.mutants.markers_removed_early import MUTANT as MARKERS_REMOVED_EARLY
 from nemesis.mutants.marks_checkpointed_once import MUTANT as MARKS_CHECKPOINTED_ONCE
 from nemesis.mutants.marks_checkpointed_too_often import MUTANT as MARKS_CHECKPOINTED_TOO_OFTEN
 from nemesis.mutants.metadata_isr_change_ignored import MUTANT as METADATA_ISR_CHANGE_IGNORED
@@ -241,6 +242,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             MARKERS_DISAGREE,
             PRODUCER_EPOCH_UNCHECKED,
             MARKERS_INCOMPLETE,
+            MARKERS_REMOVED_EARLY,
             COORDINATOR_EPOCH_UNCHECKED,
             DECIDED_TRANSACTIONS_LEFT,
             OVERDUE_TRANSACTIONS_KEPT,

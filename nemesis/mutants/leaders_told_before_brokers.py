@@ -2,7 +2,7 @@
 
 A broker whose metadata are empty does not know the leader that it is to follow and follows nobody; the UpdateMetadata
 that comes next mends its knowledge, but it is not told again whom to follow (KAFKA-4443, up to 0.10.1, mended in
-0.10.2).
+0.10.2). As in Kafka, a broker asks its metadata alone whether a leader is alive.
 
 Must be caught by: convergence.
 """
@@ -30,6 +30,14 @@ def _without_metadata(
     return on_controller_failover
 
 
+def _known_by_metadata(_: Any) -> Callable[[Any, int, Any], Any]:
+    def live_leader(self: Any, leader_id: int, live_leaders: Any) -> Any:
+        alive = self._metadata_cache.alive_broker_node(leader_id, self._listener_name)
+        return None if alive is None else live_leaders.get(leader_id, alive)
+
+    return live_leader
+
+
 MUTANT = Mutant(
     name="leaders-told-before-brokers",
     property="convergence",
@@ -39,6 +47,11 @@ MUTANT = Mutant(
             "nemesis.reference.controller.controller_components",
             "ControllerComponents.on_controller_failover",
             _without_metadata,
+        ),
+        Replacement(
+            "nemesis.reference.server.replica_roles",
+            "ReplicaRoles._live_leader",
+            _known_by_metadata,
         ),
     ),
 )

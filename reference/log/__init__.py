@@ -15,7 +15,7 @@
   ``producer_append_info``, ``producer_snapshot_file``, ``recent_batches``; ``ongoing_transactions`` is what holds
   the last stable offset; ``verification_state`` is what precedes a transaction
 * ``log_cleaner``               compacts logs in the background; its parts are ``log_cleaner_manager``, ``cleaner``,
-  ``offset_map``, ``record_filter``
+  ``offset_map``, ``record_filter``, ``cleaned_transactions``
 * ``future_logs``, ``delayed_deletion``   replicas that move between directories; files that go after a while
 * ``log_config``                the settings of topics
 * ``checkpoint``, ``partition_metadata``   Kafka's small files

@@ -5,8 +5,8 @@
 2. All segments up to there, clean ones too, are written again in groups that fit one segment each, and replaced.
 
 What a key's last record in the map supersedes goes, wherever it stands below. Records of aborted transactions do not
-get into the map, and go. Markers stay, and the index of aborted transactions with them. Between two reads the cleaner
-lets others do their work; it then makes sure that its cleaning has not been given up meanwhile.
+get into the map, and go; their markers follow later (``cleaned_transactions``). Between two reads the cleaner lets
+others do their work; it then makes sure that its cleaning has not been given up meanwhile.
 
 Source: kafka.log.Cleaner of Kafka 3.9. Where it differs: the dedupe buffer is a bound of keys, not memory that is taken
 beforehand.
@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from nemesis.reference.log.cleaned_transactions import CleanedTransactions
 from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_segment import LogSegment
 from nemesis.reference.log.offset_index import MAX_RELATIVE_OFFSET
@@ -84,12 +85,11 @@ class Cleaner:
             offset_map = OffsetMap(self._offset_map_capacity)
             await self._build_offset_map(cleanable, offset_map, check_done)
             end = offset_map.latest_offset + 1
+            aborted = log.collect_aborted_transactions(log.segments[0].base_offset, end)
             record_filter = RecordFilter(
                 offset_map,
-                aborted=AbortedRanges(
-                    log.collect_aborted_transactions(log.segments[0].base_offset, end)
-                ),
-                last_offsets=log.producer_state_manager.last_offsets(),
+                transactions=CleanedTransactions(aborted),
+                producers=dict(log.producer_state_manager.active_producers),
                 now_ms=self._wall_clock(),
                 delete_retention_ms=log.config.delete_retention_ms,
             )
@@ -148,7 +148,8 @@ class Cleaner:
                 await asyncio.sleep(0)
                 check_done()
             for transaction in segment.transactions.entries:
-                cleaned.transactions.append(transaction)
+                if record_filter.transactions.had_batches(transaction):
+                    cleaned.transactions.append(transaction)
         cleaned.flush()
         done.bytes_after = cleaned.size
         log.allow_gaps()

@@ -445,10 +445,13 @@ class Log(LocalLog):
         return count
 
     def replace_segments(self, cleaned: LogSegment, old: Sequence[LogSegment]) -> None:
-        """See ``LocalLog``. Snapshots of producers that only the old segments began with go too."""
-        super().replace_segments(cleaned, old)
+        """See ``LocalLog``. Snapshots of producers with which the old segments began go before that.
+
+        Such a snapshot may contain an open transaction of which the log will have neither records nor the marker.
+        """
         with self._storage_errors("cleaning"):
-            self.producer_state_manager.delete_snapshots(old[1:])
+            self.producer_state_manager.delete_snapshots(old)
+        super().replace_segments(cleaned, old)
 
     def roll(self) -> LogSegment:
         segment = super().roll()

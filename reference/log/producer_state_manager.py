@@ -85,17 +85,14 @@ class ProducerStateManager:
         """Those that are remembered, by id."""
         return self._producers
 
-    def last_offsets(self) -> dict[int, int]:
-        """Return the last offset of each producer that is remembered and has one, by its id."""
-        entries = self._producers.values()
-        return {
-            entry.producer_id: entry.batches[-1].last_offset for entry in entries if entry.batches
-        }
-
     @property
     def end_offset(self) -> int:
         """The offset behind the last batch that is remembered of any producer; 0 without any."""
-        return max(self.last_offsets().values(), default=-1) + 1
+        entries = self._producers.values()
+        return (
+            max((entry.batches[-1].last_offset for entry in entries if entry.batches), default=-1)
+            + 1
+        )
 
     # Appending
 

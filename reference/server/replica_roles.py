@@ -193,8 +193,8 @@ class ReplicaRoles:
         leaders: dict[int, BrokerEndPoint],
     ) -> None:
         topic_partition, leader_id = state.topic_partition, state.leader_and_isr.leader
-        alive = self._metadata_cache.alive_broker_node(leader_id, self._listener_name)
-        if alive is None:
+        leader = self._live_leader(leader_id, leaders)
+        if leader is None:
             # Nobody to follow: the epoch is not taken over, so that the LeaderAndIsr which names somebody is still
             # newer. The log must exist for its high watermark to be checkpointed (KAFKA-1647).
             _logger.warning("%s: leader %d is not alive", topic_partition, leader_id)
@@ -203,9 +203,20 @@ class ReplicaRoles:
         self._fetching.leaders.remove_fetchers([topic_partition])
         partition.make_follower(state)
         self._fetching.leaders.add_fetcher(
-            leaders.get(leader_id, alive),
+            leader,
             PartitionFetchState(partition, partition.topic_id, partition.leader_epoch),
         )
+
+    def _live_leader(
+        self, leader_id: int, live_leaders: Mapping[int, BrokerEndPoint]
+    ) -> BrokerEndPoint | None:
+        """Return where the leader is reached; None if it is not alive.
+
+        The request that names the leader decides: a late UpdateMetadata may have brought back a former set of live
+        brokers, which has no epoch.
+        """
+        alive = self._metadata_cache.alive_broker_node(leader_id, self._listener_name)
+        return live_leaders.get(leader_id, alive)
 
     def stop(self, states: Sequence[StopReplicaPartitionState]) -> _Answers:
         """Stop, or stop and delete, as the states say; returns the answer of each partition."""

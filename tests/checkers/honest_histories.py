@@ -32,7 +32,7 @@ NOT_IN_THE_MODEL = frozenset(
         *("one-quorum-leader", "quorum-commits-stay"),
         *("one-owner-per-generation", "generation-grows", "fenced-member"),
         *("offsets-read-as-committed", "group-progress", "rebalances-end", "membership-kept"),
-        *("marker-epoch-grows", "torn-markers", "hanging-transaction"),
+        *("marker-epoch-grows", "torn-markers", "markers-kept", "hanging-transaction"),
         *("aborted-read", "read-beyond-lso", "torn-transaction", "fenced-producer"),
         *("exactly-once", "transaction-order"),
         *("producer-epoch-kept", "transactions-possible", "last-stable-offset-at-rest"),

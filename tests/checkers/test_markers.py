@@ -14,9 +14,10 @@ from nemesis.checkers.breaks.events import (
     truncate,
 )
 from nemesis.checkers.breaks.hanging import added, harness, measured, opened, settings
-from nemesis.checkers.breaks.markers import completed, stored_marker
+from nemesis.checkers.breaks.markers import completed, stored_log, stored_marker
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.transactions.hanging import HangingTransactions
+from nemesis.checkers.transactions.kept_markers import KeptMarkers
 from nemesis.checkers.transactions.markers import Markers
 from nemesis.history.events import Event
 from tests.checkers.histories import judge, only
@@ -117,6 +118,48 @@ class TestTornMarkers:
 
     def test_nothing_complete_is_unknown(self) -> None:
         assert verdict(self.name, marker(1, 1, 1)) is Verdict.UNKNOWN
+
+
+def kept(*events: Said) -> Result:
+    return only(KeptMarkers(), history(*events), "markers-kept")
+
+
+class TestMarkersKept:
+    appended = marker(1, 1, 3, first=0)
+
+    def test_a_marker_that_is_there(self) -> None:
+        judged = kept(self.appended, stored_log(9, 1, 4, 0), stored_marker(9, 1, 3))
+        assert (judged.verdict, judged.checked) == (Verdict.VALID, 1)
+
+    @pytest.mark.parametrize("batch", [0, 2])
+    def test_a_marker_that_went_before_its_records(self, batch: int) -> None:
+        [item] = kept(self.appended, stored_log(9, 1, 4, batch)).findings
+        assert item.sentence == (
+            f"The files of broker 1 have a batch of producer 7 at offset {batch} of t-0, but not the marker at offset "
+            "3 that ended its transaction."
+        )
+
+    def test_a_later_marker_is_another_one(self) -> None:
+        later = marker(2, 1, 5, first=4)
+        judged = kept(self.appended, later, stored_log(9, 1, 6, 0, 4), stored_marker(9, 1, 5))
+        assert (judged.verdict, judged.checked) == (Verdict.INVALID, 2)
+
+    def test_records_that_are_gone_need_no_marker(self) -> None:
+        for batches in ((), (4,)):
+            assert kept(self.appended, stored_log(9, 1, 5, *batches)).verdict is Verdict.UNKNOWN
+
+    def test_a_marker_that_was_cut_is_none(self) -> None:
+        stopped = broker(3, 1, "replica-stopped", step="delete", topic="t", partition=0)
+        for cut in (truncate(3, 1, 3), loaded(3, 1, 2), stopped):
+            events = self.appended, cut, stored_log(9, 1, 5, 0)
+            assert kept(*events).verdict is Verdict.UNKNOWN
+
+    def test_files_that_end_before_the_marker_prove_nothing(self) -> None:
+        for log in (stored_log(9, 1, 3, 0), stored_log(9, 2, 4, 0), stored_log(9, 1, 4, 0)[1:]):
+            assert kept(self.appended, log).verdict is Verdict.UNKNOWN
+
+    def test_a_marker_without_records_is_no_transaction(self) -> None:
+        assert kept(marker(1, 1, 3), stored_log(9, 1, 4, 0)).verdict is Verdict.UNKNOWN
 
 
 def hanging(*events: Said) -> Result:

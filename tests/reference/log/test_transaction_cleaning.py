@@ -29,9 +29,21 @@ from tests.reference.log.transactions import ABORT, COMMIT
 
 TP = TopicPartition("t", 0)
 NOW_MS = 1_000_000
+RETENTION_MS = 500
+DAY_MS = 86_400_000
 
 
-def manager(disk: SimulatedDisk) -> LogManager:
+class Clock:
+    """The time that the cleaner reads."""
+
+    def __init__(self) -> None:
+        self.now_ms = NOW_MS
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+def manager(disk: SimulatedDisk, clock: Clock | None = None) -> LogManager:
     properties = {
         "broker.id": 1,
         "listeners": "PLAINTEXT://127.0.0.1:9092",
@@ -40,9 +52,11 @@ def manager(disk: SimulatedDisk) -> LogManager:
         "log.segment.bytes": 300,
         "log.cleanup.policy": ["compact"],
         "log.cleaner.min.cleanable.ratio": 0,
+        "log.cleaner.delete.retention.ms": RETENTION_MS,
         "transaction.partition.verification.enable": False,
     }
-    logs = LogManager(KafkaConfig.from_properties(properties), disk, wall_clock=lambda: NOW_MS)
+    config = KafkaConfig.from_properties(properties)
+    logs = LogManager(config, disk, wall_clock=clock or Clock())
     logs.load_logs()
     return logs
 
@@ -75,6 +89,12 @@ class Writer:
         records = end_transaction_batch(producer_id, 0, marker, NOW_MS)
         self._log.append_as_leader(records, 0, AppendOrigin.COORDINATOR)
         self._log.update_high_watermark(self._log.log_end_offset)
+
+    def fill(self, key: str) -> None:
+        """Begin new segments: what is before them may be cleaned."""
+        for number in range(9):
+            self.write(9, key, f"v{number}")
+            self.end(9, COMMIT)
 
 
 def clean(logs: LogManager) -> int:
@@ -129,7 +149,7 @@ def test_an_aborted_record_supersedes_no_committed_one() -> None:
     assert clean(logs) == 1
     assert committed(log)[0] == (b"k", b"committed")
     assert b"aborted" not in [record.value for record in held(log)]
-    assert entries_of(log) == entries
+    assert entries_of(log) == entries, "a reader may have been given the record before"
 
 
 def test_nothing_from_an_open_transaction_on_is_cleaned() -> None:
@@ -195,3 +215,143 @@ def test_a_cleaned_log_is_recovered_with_its_transactions(decision: ControlRecor
     log.update_high_watermark(log.log_end_offset)
     assert committed(log) == before
     assert not log.producer_state_manager.active_producers[9].has_open_transaction
+
+
+def markers_of(log: Log, producer_id: int) -> list[int]:
+    """Return the offsets of the producer's markers."""
+    return [
+        header.base_offset
+        for segment in log.segments
+        for header in iter_batches(segment.read(0, MANY, MANY, min_one_message=True))
+        if header.is_control and header.producer_id == producer_id
+    ]
+
+
+@pytest.mark.parametrize("decision", [ABORT, COMMIT])
+def test_a_marker_goes_after_its_records_and_its_delete_horizon(
+    decision: ControlRecordType,
+) -> None:
+    clock = Clock()
+    logs = manager(SimulatedDisk(), clock)
+    log = log_of(logs)
+    writer = Writer(log)
+    writer.write(8, "k", "early")
+    writer.end(8, decision)
+    writer.write(8, "k", "late")
+    writer.end(8, COMMIT)
+    writer.write(9, "k", "last")
+    writer.end(9, COMMIT)
+    assert markers_of(log, 8) == [1, 3]
+    aborted = [] if decision is COMMIT else [1]
+    writer.fill("a")
+    assert clean(logs) == 1, "this takes the record"
+    assert 0 not in {record.offset for record in held(log)}
+    assert [entry.last_offset for entry in entries_of(log)] == aborted
+    clock.now_ms += RETENTION_MS
+    writer.fill("b")
+    assert clean(logs) == 1, "this sets the horizon"
+    assert markers_of(log, 8) == [1, 3]
+    assert entries_of(log) == []
+    clock.now_ms += RETENTION_MS - 1
+    writer.fill("c")
+    assert clean(logs) == 1
+    assert markers_of(log, 8) == [1, 3], "its horizon is not reached"
+    clock.now_ms += 1
+    writer.fill("d")
+    assert clean(logs) == 1
+    assert markers_of(log, 8) == [3], (
+        "the other one ends the transaction of the producer's last batch"
+    )
+
+
+def test_the_marker_that_alone_tells_of_a_producer_stays() -> None:
+    clock = Clock()
+    logs = manager(SimulatedDisk(), clock)
+    log = log_of(logs)
+    writer = Writer(log)
+    writer.end(8, ABORT)
+    for key in "abcd":
+        writer.fill(key)
+        assert clean(logs) == 1
+        clock.now_ms += RETENTION_MS
+    assert markers_of(log, 8) == [0]
+
+
+def test_no_snapshot_opens_a_transaction_of_which_the_marker_is_gone() -> None:
+    """The index of aborted transactions is broken: the log is read again from a snapshot before it."""
+    clock = Clock()
+    disk = SimulatedDisk()
+    logs = manager(disk, clock)
+    log = log_of(logs)
+    writer = Writer(log)
+    writer.write(8, "k", "early")
+    for number in range(9):
+        writer.write(9, f"stays-{number}", "x")
+        writer.end(9, COMMIT)
+    writer.end(8, COMMIT)
+    writer.write(10, "k", "late")
+    writer.end(10, COMMIT)
+    clock.now_ms += DAY_MS
+    logs.remove_expired_producers()
+    for key in "abcde":
+        writer.fill(key)
+        clean(logs)
+        clock.now_ms += RETENTION_MS
+    log.flush()
+    logs.checkpoint_recovery_points()
+    for segment in log.segments[1:]:
+        disk.files.append(f"{log.directory}/{segment.base_offset:020}.txnindex", b"broken")
+    assert markers_of(log, 8) == []
+    logs = manager(disk, clock)
+    log = log_of(logs)
+    log.update_high_watermark(log.log_end_offset)
+    producers = log.producer_state_manager.active_producers.values()
+    assert not [producer for producer in producers if producer.has_open_transaction]
+    assert log.last_stable_offset == log.log_end_offset
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(7, 9), st.integers(0, 4), st.sampled_from([None, ABORT, COMMIT])),
+        min_size=8,
+        max_size=40,
+    ),
+    st.lists(st.integers(0, 90), max_size=4),
+)
+def test_however_often_it_is_cleaned_the_same_is_committed(
+    writes: list[tuple[int, int, ControlRecordType | None]], kills: list[int]
+) -> None:
+    """Markers go one after the other, the cleaner is killed, and no transaction is opened or decided again."""
+    clock, disk = Clock(), MortalDisk()
+    logs = manager(disk, clock)
+    log = log_of(logs)
+    writer = Writer(log)
+    for number, (producer_id, key, decision) in enumerate(writes):
+        writer.write(producer_id, f"k{key}", f"v{number}")
+        if decision is not None:
+            writer.end(producer_id, decision)
+    for producer_id in (7, 8, 9):
+        writer.end(producer_id, COMMIT)
+    values = committed(log)
+    for number in range(6):
+        disk.incarnation = Mortal(kills[number]) if number < len(kills) else Mortal()
+        try:
+            clean(logs)
+        except Killed:
+            disk.incarnation = Mortal()
+            logs = manager(disk, clock)
+            log = log_of(logs)
+            log.update_high_watermark(log.log_end_offset)
+        disk.incarnation = Mortal()
+        after = committed(log)
+        last = {key: offset for offset, (key, _) in values.items()}
+        assert after.items() <= values.items()
+        assert {key: offset for offset, (key, _) in after.items()} == last
+        assert log.last_stable_offset == log.log_end_offset
+        clock.now_ms += RETENTION_MS
+        writer = Writer(log)
+        for _ in range(4):
+            writer.write(20 + number, f"f{number}", "filler")
+            writer.end(20 + number, ABORT if number % 2 else COMMIT)
+        values = values | committed(log)

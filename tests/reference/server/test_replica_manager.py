@@ -21,7 +21,7 @@ from nemesis.reference.model import TopicPartition
 from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import TOPIC_ID, TP, lisr
 from tests.reference.log.batches import batch
-from tests.reference.server.one_broker import BROKER_EPOCH, Node, on_node
+from tests.reference.server.one_broker import BROKER_EPOCH, BROKERS, Node, on_node
 
 
 def leader_fetched_by(node: Node) -> int | None:
@@ -93,6 +93,22 @@ def test_without_a_live_leader_nothing_changes_but_the_log_exists(tmp_path: Path
         assert node.logs.get_log(TP) is not None
         assert len(node.trace.of(Kind.LOG_LOADED)) == 1
         assert node.trace.of(Kind.BECOME_FOLLOWER) == []
+
+    on_node(tmp_path, scenario)
+
+
+def test_a_leader_is_followed_that_a_late_update_metadata_left_out(tmp_path: Path) -> None:
+    """As in `transactions` with all faults, seed 50027: a copy of an UpdateMetadata came a second after the others."""
+
+    async def scenario(node: Node) -> None:
+        without_2 = [broker for broker in BROKERS if broker.id != 2]
+        late = node.manager.maybe_update_metadata_cache(3, 1, BROKER_EPOCH, without_2, [])
+        assert late is ErrorCode.none
+        assert node.lisr(lisr(leader=2, leader_epoch=7))[1] == {TP: ErrorCode.none}
+        assert node.manager.hosted.partition(TP).leader_epoch == 7
+        assert len(node.trace.of(Kind.BECOME_FOLLOWER)) == 1
+        await asyncio.sleep(0.1)
+        assert node.peers
 
     on_node(tmp_path, scenario)
 
