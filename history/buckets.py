@@ -81,7 +81,7 @@ def _cut(slices: list[Slice]) -> list[list[Slice]]:
 
 
 def write_bucket(directory: Path, columns: Sequence[str], bucket: Bucket) -> None:
-    """Sort the rows of a bucket and write its Parquet file, which has these columns (empty: all), into the directory."""
+    """Sort the rows of a bucket and write its Parquet file, which has these columns (empty: all)."""
     tables = []
     for path, start, stop in bucket.slices:
         rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
