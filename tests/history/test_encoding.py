@@ -106,8 +106,8 @@ def test_a_file_that_leaves_out_columns_reads_as_one_with_them(tmp_path: Path) -
     expected, group = StoredRowGroup(full, 0, 0, 4), StoredRowGroup(part, 0, 0, 4, columns)
     assert pq.read_schema(part).names == list(columns)
     assert group.read() == expected.read()
-    for names in (["value", "topic", "isr"], ["isr"], ["time"]):
-        assert group.read(names) == expected.read(names)
+    for wanted in (["value", "topic", "isr"], ["isr"], ["time"]):
+        assert group.read(wanted) == expected.read(wanted)
     for name in ("topic", "offset", "value", "time", "kind"):
         assert group.known().uniform(name) == expected.known().uniform(name)
         if name not in ("topic", "kind"):
