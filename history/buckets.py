@@ -9,6 +9,7 @@ into memory.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from math import ceil
@@ -79,8 +80,8 @@ def _cut(slices: list[Slice]) -> list[list[Slice]]:
     return [[(path, first, end)] for first, end in pairwise(edges)]
 
 
-def write_bucket(directory: Path, bucket: Bucket) -> None:
-    """Sort the rows of a bucket and write its Parquet file into the directory."""
+def write_bucket(directory: Path, columns: Sequence[str], bucket: Bucket) -> None:
+    """Sort the rows of a bucket and write its Parquet file, which has these columns (empty: all)."""
     tables = []
     for path, start, stop in bucket.slices:
         rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
@@ -91,7 +92,7 @@ def write_bucket(directory: Path, bucket: Bucket) -> None:
         rows = ordered(pa.concat_tables(map(completed, tables)))
     with (
         complete_file(directory / bucket.name) as draft,
-        EventsFile(draft) as file,
+        EventsFile(draft, columns) as file,
     ):
         for group in row_groups(rows):
             file.write(completed(group))

@@ -11,7 +11,7 @@ A file's footer records what a row's kind and node determine (``nemesis.history.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
@@ -107,13 +107,16 @@ PARQUET_OPTIONS: Final = MappingProxyType[str, Any](
 class EventsFile:
     """Writes one file of a history, a row group at a time."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = pq.ParquetWriter(path, SCHEMA, **PARQUET_OPTIONS)
+    def __init__(self, path: Path, columns: Sequence[str] = ()) -> None:
+        """``columns``: those that the file has, in the order of ``SCHEMA``; empty: all of them."""
+        self._columns = list(columns or SCHEMA.names)
+        schema = pa.schema([SCHEMA.field(name) for name in self._columns])
+        self._file = pq.ParquetWriter(path, schema, **PARQUET_OPTIONS)
         self._statistics = StatisticsCollector()
 
     def write(self, group: pa.Table) -> None:
-        """Write these rows as one row group."""
-        self._file.write_table(group, row_group_size=ROW_GROUP_ROWS)
+        """Write these rows, which have all columns of ``SCHEMA``, as one row group."""
+        self._file.write_table(group.select(self._columns), row_group_size=ROW_GROUP_ROWS)
         self._statistics.add(group)
 
     def close(self) -> None:

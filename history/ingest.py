@@ -88,13 +88,16 @@ def _write_files(draft: Path, sources: RawSources, tasks: SparkContext | None) -
     )
     parsed = run_all(tasks, partial(parse, draft / "parsed", info.events_format), pieces)
     buckets = buckets_of(parsed)
-    run_all(tasks, partial(write_bucket, draft), buckets, threads=WRITERS)
+    # To write a column that is unset in all rows takes as long as to write another one.
+    columns = parsed[0].columns if len(parsed) == 1 else ()
+    run_all(tasks, partial(write_bucket, draft, columns), buckets, threads=WRITERS)
     shutil.rmtree(draft / "parsed")
     manifest = Manifest(
         events=sum(bucket.rows for bucket in buckets),
         files=[FileEntry(bucket.name, bucket.rows) for bucket in buckets],
         problems=[*sources.missing(), *(problem for part in parsed for problem in part.problems)],
         sources={str(path.relative_to(run.path)): path.stat().st_size for path in sources.files},
+        columns=list(columns),
     )
     write_atomically(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     return manifest

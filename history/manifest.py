@@ -36,6 +36,8 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     """Faults of the sources, a sentence each; any makes verdicts ``unknown``."""
     sources: dict[str, int] = {}
     """Bytes read per source file: a source of another size has changed since it was ingested."""
+    columns: list[str] = []
+    """The columns of the files, in the order of the schema; empty: all. The others are unset in all rows."""
     files_uri: str = msgspec.field(default="", name="at")
     """The URI of the directory of the files, if they are not beside the manifest."""
 

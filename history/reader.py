@@ -95,7 +95,7 @@ def open_history(directory: Path | RemotePath) -> History:
                 metadata, schema = file.metadata, file.schema_arrow
         except (OSError, pa.ArrowException) as error:
             raise unreadable(path, error) from None
-        if not _is_of(schema, manifest.version):
+        if not _is_of(schema, manifest):
             raise ForeignHistoryError(f"{path} does not have the columns of a history")
         if metadata.num_rows != entry.rows:
             raise DamagedHistoryError(
@@ -103,7 +103,7 @@ def open_history(directory: Path | RemotePath) -> History:
             )
         for index in range(metadata.num_row_groups):
             rows = metadata.row_group(index).num_rows
-            group = StoredRowGroup(path, index, first_row, rows)
+            group = StoredRowGroup(path, index, first_row, rows, tuple(manifest.columns))
             groups.append(_as_todays(group, manifest.version))
             first_row += rows
     return History(manifest, groups)
@@ -116,8 +116,12 @@ def _as_todays(group: StoredRowGroup, version: int) -> RowGroup:
     return OlderRowGroup(group, completed) if version in UNCHANGED else group
 
 
-def _is_of(schema: pa.Schema, version: int) -> bool:
-    """Whether these are the columns of a version's files; an older one may lack some of the last older one."""
+def _is_of(schema: pa.Schema, manifest: Manifest) -> bool:
+    """Whether these are the columns of a manifest's files; an older one may lack some of the last older one."""
+    version = manifest.version
+    if version in UNCHANGED:
+        return bool(schema.equals(unchanged_schema(version)))
     if version not in READABLE:
-        return bool(schema.equals(unchanged_schema(version) if version in UNCHANGED else SCHEMA))
+        columns = frozenset(manifest.columns or SCHEMA.names)
+        return bool(schema.equals(pa.schema([field for field in SCHEMA if field.name in columns])))
     return all(field in OLDER_SCHEMA for field in schema) and set(schema.names) >= REQUIRED

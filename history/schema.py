@@ -18,7 +18,7 @@ strings for ``targets``. Offsets count records, ``time`` is in ns, ``wall_ms`` i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, Final, get_args, get_origin, get_type_hints
@@ -39,6 +39,7 @@ __all__ = [
     "completed",
     "ordered",
     "table",
+    "with_columns",
 ]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
@@ -118,13 +119,18 @@ def is_in_order(rows: pa.Table) -> bool:
 
 def completed(rows: pa.Table) -> pa.Table:
     """Return rows of some of the columns with all columns of ``SCHEMA``; the others are unset."""
+    return with_columns(rows, SCHEMA.names)
+
+
+def with_columns(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return rows with these columns of ``SCHEMA``; those that the rows do not have are unset."""
+    fields = [SCHEMA.field(name) for name in names]
+    present = frozenset(rows.column_names)
     columns = [
-        rows.column(field.name)
-        if field.name in rows.column_names
-        else _unset(field.type, rows.num_rows)
-        for field in SCHEMA
+        rows.column(field.name) if field.name in present else _unset(field.type, rows.num_rows)
+        for field in fields
     ]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
 def _unset(kind: pa.DataType, count: int) -> pa.Array:

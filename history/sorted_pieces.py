@@ -51,6 +51,8 @@ class Parsed:
     path: Path
     runs: list[tuple[TopicPartitionKey, int]]
     problems: list[str]
+    columns: tuple[str, ...] = ()
+    """The columns of a table, in the order of the schema; empty for another source, which may have any."""
 
 
 def pieces_of(
@@ -78,7 +80,9 @@ def parse(directory: Path, version: int, piece: Piece) -> Parsed:
     if piece.table is not None:
         rows, problems = _table_rows(piece.table)
         if is_in_order(rows):
-            return Parsed(piece.table, [(("", -1), rows.num_rows)], problems)
+            return Parsed(
+                piece.table, [(("", -1), rows.num_rows)], problems, tuple(rows.column_names)
+            )
         rows = completed(rows)
     elif piece.lines is not None:
         rows, problems = raw_lines.read(piece.lines, version)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from nemesis.history.dependencies import Dependencies
 from nemesis.history.remote import RemotePath, unreadable
 from nemesis.history.row_group import Known, NothingKnown, Uniform
-from nemesis.history.schema import SCHEMA, WORD
+from nemesis.history.schema import SCHEMA, WORD, with_columns
 from nemesis.history.statistics import FileStatistics, Lists, UniformWord, Words
 
 _LISTS: Final = frozenset(field.name for field in SCHEMA if pa.types.is_list(field.type))
@@ -37,6 +37,8 @@ class StoredRowGroup:
     index: int
     first_row: int
     rows: int
+    columns: tuple[str, ...] = ()
+    """The columns of the file, if it has not all of its format: the others are unset."""
 
     @property
     def is_far(self) -> bool:
@@ -47,11 +49,15 @@ class StoredRowGroup:
         """Return the rows, all columns or some. Raises DamagedHistoryError naming the file."""
         try:
             wanted = None if columns is None else list(columns)
-            return _open_file(self.path).read_row_group(
-                self.index, columns=wanted, use_threads=False
+            present = wanted
+            if self.columns and wanted is not None:
+                present = [name for name in wanted if name in self.columns]
+            rows = _open_file(self.path).read_row_group(
+                self.index, columns=present, use_threads=False
             )
         except (OSError, pa.ArrowException) as error:
             raise unreadable(self.path, error) from None
+        return with_columns(rows, wanted or SCHEMA.names) if self.columns else rows
 
     def known(self) -> Known:
         """Return the statistics of the file and its footer. Raises DamagedHistoryError."""
@@ -67,6 +73,7 @@ class StoredRowGroup:
             statistics.lists(self.index),
             statistics.words(self.index),
             statistics.dependencies(self.index),
+            self.columns,
         )
 
 
@@ -110,11 +117,19 @@ class _StoredStatistics:
     lists: Lists
     words_of: Words
     dependencies_between: Dependencies
+    columns: tuple[str, ...]
+    """As in ``StoredRowGroup``."""
+
+    def _statistics(self, column: str) -> pq.Statistics | None:
+        position = self.columns.index(column) if self.columns else SCHEMA.get_field_index(column)
+        return self.chunks.column(position).statistics
 
     def uniform(self, column: str) -> Uniform | None:
+        if self.columns and column not in self.columns:
+            return Uniform(None)
         if column in _LISTS:
             return None
-        statistics = self.chunks.column(SCHEMA.get_field_index(column)).statistics
+        statistics = self._statistics(column)
         if statistics is None or not statistics.has_null_count:
             return None
         if statistics.null_count == self.rows:
@@ -124,7 +139,9 @@ class _StoredStatistics:
         return Uniform(least) if (least := statistics.min) == statistics.max else None
 
     def extent(self, column: str) -> tuple[int, int] | None:
-        statistics = self.chunks.column(SCHEMA.get_field_index(column)).statistics
+        if self.columns and column not in self.columns:
+            return None
+        statistics = self._statistics(column)
         if statistics is None or not statistics.has_min_max:
             return None
         return statistics.min, statistics.max

@@ -15,6 +15,7 @@ from nemesis.history import encoding
 from nemesis.history import statistics as told_of_files
 from nemesis.history.encoding import PARQUET_OPTIONS, EventsFile, row_groups
 from nemesis.history.events import Event
+from nemesis.history.row_group import Uniform
 from nemesis.history.schema import table
 from nemesis.history.stored_row_group import StoredRowGroup
 
@@ -91,6 +92,27 @@ def test_a_file_that_tells_nothing_intelligible_is_read(
     assert group.known().uniform_list("isr", "append") is None
     assert group.known().words("role") is None
     assert group.read(["isr"]).column(0).to_pylist() == [[1]]
+
+
+def test_a_file_that_leaves_out_columns_reads_as_one_with_them(tmp_path: Path) -> None:
+    rows = table(
+        [Event(time=time, process="p", kind="ok", seq=time, value=7 * time) for time in range(4)]
+    )
+    full, part = tmp_path / "full.parquet", tmp_path / "part.parquet"
+    columns = ("time", "process", "kind", "seq", "value")
+    for path, names in ((full, ()), (part, columns)):
+        with EventsFile(path, names) as file:
+            file.write(rows)
+    expected, group = StoredRowGroup(full, 0, 0, 4), StoredRowGroup(part, 0, 0, 4, columns)
+    assert pq.read_schema(part).names == list(columns)
+    assert group.read() == expected.read()
+    for wanted in (["value", "topic", "isr"], ["isr"], ["time"]):
+        assert group.read(wanted) == expected.read(wanted)
+    for name in ("topic", "offset", "value", "time", "kind"):
+        assert group.known().uniform(name) == expected.known().uniform(name)
+        if name not in ("topic", "kind"):
+            assert group.known().extent(name) == expected.known().extent(name)
+    assert group.known().uniform("isr") == Uniform(None)
 
 
 @given(

@@ -24,7 +24,8 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
     SPAN_END,
 ) = range(12)
 """The columns of a line: ``A`` to ``C`` are the numbers of its value, in the order in which they are written. The span
-is where the error of a plain line stands in the text, or the whole of another line."""
+is where the error of a plain line stands in the text, or the whole of another line; it ends at 0 without either. Of
+the columns behind the shape, which most lines do not fill, only those that a value has are written."""
 FLAT_START, FLAT_END = A, B
 """Of a value of micro-operations: where they stand among those of all lines."""
 COLUMNS: Final = 12

@@ -45,7 +45,7 @@ from nemesis.history.foreign.plain.columns import (
     F,
     Numbers,
 )
-from nemesis.history.foreign.plain.compiled import compiled
+from nemesis.history.foreign.plain.compiled import compiled, inlined
 
 
 def _packed(word: str) -> int:
@@ -67,7 +67,7 @@ _OPEN, _CLOSE, _BEGIN, _STOP, _PAREN, _PAREN_STOP = 91, 93, 123, 125, 40, 41
 _LF: Final = 10
 
 
-@compiled
+@inlined
 def _space(text: Bytes, offset: int) -> int:
     """Return where the next character stands that is neither space nor comma."""
     while text[offset] == 32 or text[offset] == 44 or text[offset] == 9 or text[offset] == 13:
@@ -75,13 +75,13 @@ def _space(text: Bytes, offset: int) -> int:
     return offset
 
 
-@compiled
+@inlined
 def _ends(character: int) -> bool:
     """Whether a word or a number ends before this character."""
     return character in (32, 44, 9, 13, _LF, _CLOSE, _STOP)
 
 
-@compiled
+@inlined
 def _number(text: Bytes, offset: int) -> tuple[int, int]:
     """Return the whole number at a position, and where it ends; ``NOT_PLAIN`` if another value is there."""
     value: Any = 0
@@ -94,7 +94,7 @@ def _number(text: Bytes, offset: int) -> tuple[int, int]:
     return value, offset
 
 
-@compiled
+@inlined
 def _word(text: Bytes, offset: int) -> tuple[int, int]:
     """Return the word at a position, packed (0 if it is long), and where it ends; ``NOT_PLAIN`` without a word."""
     word: Any = 0
@@ -115,7 +115,7 @@ def _word(text: Bytes, offset: int) -> tuple[int, int]:
     return (word if offset - start <= _LONGEST else 0), offset
 
 
-@compiled
+@inlined
 def _keyword(text: Bytes, offset: int) -> tuple[int, int]:
     """Return the keyword at a position as ``_word`` does."""
     if text[offset] != _COLON:
@@ -305,7 +305,7 @@ def _value(
     return offset, used
 
 
-@compiled
+@inlined
 def _number_in(text: Bytes, offset: int, row: Numbers, column: int) -> int:
     """Read the number of an entry into its column, once; return where it ends."""
     if row[column] != MISSING:
@@ -314,7 +314,7 @@ def _number_in(text: Bytes, offset: int, row: Numbers, column: int) -> int:
     return offset
 
 
-@compiled
+@inlined
 def _code_in(text: Bytes, offset: int, row: Numbers, column: int) -> int:
     """Read the keyword of a type or function into its column, once; return where it ends."""
     word, offset = _keyword(text, offset)
@@ -352,7 +352,7 @@ def _entry(
             return NOT_PLAIN, used
         return _value(text, offset, row, kind, flat, used)
     if name == _ERROR:
-        if row[SPAN_START] != MISSING:
+        if row[SPAN_END] != 0:
             return NOT_PLAIN, used
         row[SPAN_START] = offset
         row[SPAN_END] = _balanced_end(text, offset)
@@ -439,13 +439,14 @@ def scan(
 ) -> int:
     """Read the lines of a text from ``start`` to ``stop``, where a line ends. Return how many numbers ``flat`` got.
 
-    ``rows``: a row of ``COLUMNS`` for each line, from ``first_row`` on. ``flat`` takes the micro-operations, from
+    ``rows``: a row of ``COLUMNS`` zeros for each line, from ``first_row`` on. ``flat`` takes the micro-operations, from
     ``first_number`` on.
     """
     offset, line, used = start, first_row, first_number
     while offset < stop:
         row = rows[line]
-        row[:] = MISSING
+        for column in range(SHAPE + 1):
+            row[column] = MISSING
         row[STATUS] = OTHER
         end, filled = _line(text, offset, row, kind, flat, used)
         used = filled if end >= 0 else used

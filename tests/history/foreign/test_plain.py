@@ -262,7 +262,10 @@ def test_a_run_is_ingested_from_the_arrow_file(tmp_path: Path) -> None:
     run = RunDirectory.create(tmp_path, RunInfo(scenario="register", seed=0, target="foreign"))
     write_plain(history, run.path, run.raw_table("clients"))
     assert ingest(run).events == 4
-    rows = open_history(run.history).table(("time", "kind", "value"))
+    history_read = open_history(run.history)
+    rows = history_read.table(("time", "kind", "value", "topic"))
     assert rows.column("time").to_pylist() == [10, 20, 30, 40]
+    assert rows.column("topic").null_count == 4
+    assert "topic" not in history_read.manifest.columns
     run.raw_table("clients").write_bytes(run.raw_table("clients").read_bytes()[:-50])
     assert [problem for problem in ingest(run).problems if "is damaged" in problem]
