@@ -69,6 +69,8 @@ def test_an_unknown_model_is_refused() -> None:
         model_name("PL-4", "list-append")
     with pytest.raises(UsageError, match=r"is for .*, and this is workload register"):
         model_name("PL-3", "register")
+    with pytest.raises(UsageError, match=r"monotonic-reads is for list-append, rw-register"):
+        model_name("monotonic-reads", "kafka")
     assert model_name(None, "register") is None
 
 
