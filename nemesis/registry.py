@@ -109,8 +109,9 @@ def unknown(kind: str, name: str, allowed: Iterable[str]) -> str:
 
 def hint(name: str, allowed: Iterable[str]) -> str:
     """Return a question that suggests the most similar of the allowed names; empty if no name is similar."""
-    similar = get_close_matches(name.casefold(), list(allowed), n=1)
-    return f" (did you mean {similar[0]!r}?)" if similar else ""
+    by_folded = {other.casefold(): other for other in allowed}
+    similar = get_close_matches(name.casefold(), list(by_folded), n=1)
+    return f" (did you mean {by_folded[similar[0]]!r}?)" if similar else ""
 
 
 def _described(entry: object) -> str:

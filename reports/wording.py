@@ -106,6 +106,7 @@ def quantity(name: str, value: float) -> tuple[str, str]:
     """Split a measured number into what it is and its value with the unit that its name ends in."""
     label, _, unit = name.rpartition("_")
     if label and unit in {"ms", "s", "ns", "us", "bytes", "records"}:
+        unit = "record" if unit == "records" and value == 1 else unit
         return label.replace("_", " "), f"{_rounded(value)} {unit}"
     return name.replace("_", " "), _rounded(value)
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from nemesis.checkers.cycles import read_versions
 from nemesis.checkers.cycles.edges import Edges
+from nemesis.checkers.cycles.guarantees import broken_guarantee
 from nemesis.checkers.cycles.initial import InitialValue, concluded, with_initial
 from nemesis.checkers.cycles.internal import (
     contradicting_lists,
@@ -22,11 +24,12 @@ from nemesis.checkers.cycles.key_options import WFR
 from nemesis.checkers.cycles.key_orders import KeyOrders, key_orders
 from nemesis.checkers.cycles.list_edges import list_edges, unread_edges
 from nemesis.checkers.cycles.lookup import NOTHING, UNREAD
-from nemesis.checkers.cycles.models import ANOMALIES, CYCLE_EXISTS, Level, Model
+from nemesis.checkers.cycles.models import ANOMALIES, CYCLE_EXISTS, Guarantee, Level, Model
 from nemesis.checkers.cycles.orders.problem import Problem
 from nemesis.checkers.cycles.orders.verdict import CycleExists, of_lists, of_registers
 from nemesis.checkers.cycles.process_order import process_edges
 from nemesis.checkers.cycles.read_index import ReadIndex
+from nemesis.checkers.cycles.read_versions import ReadVersions
 from nemesis.checkers.cycles.register_edges import register_edges
 from nemesis.checkers.cycles.search import Cycle, cycles_among
 from nemesis.checkers.cycles.skipped_appends import skipped_append
@@ -97,7 +100,9 @@ def analyse_lists(rows: Rows, model: Model, judged: Collection[str] = ANOMALIES.
         analysis.last_read,
     )
     list_orders = analysis.list_orders = ListOrders.of(micro, writes)
-    read_index = ReadIndex.of(txns, micro, writes, list_orders.is_prefix, model.level)
+    read_index = ReadIndex.of(
+        txns, micro, writes, list_orders.is_prefix, proves_commits=model.proves_commits
+    )
     _common(analysis, read_index)
     analysis.occurrences["incompatible-order"] = _incompatible(micro, writes, list_orders)
     analysis.occurrences["duplicate-elements"] = Occurrences(reads=list_orders.repeats)
@@ -111,6 +116,10 @@ def analyse_lists(rows: Rows, model: Model, judged: Collection[str] = ANOMALIES.
     edges = list_edges(txns, micro, writes, last_read, analysis.own, list_orders, read_index)
     _search(analysis, read_index, edges)
     if not _is_open(analysis, model, judged):
+        return analysis
+    if model.guarantee is not Guarantee.NONE:
+        shown = read_versions.of_lists(micro, writes, list_orders, read_index.committed)
+        _judge_guarantee(analysis, model, read_index, shown, edges)
         return analysis
     skipped = skipped_append(micro, writes, last_read, analysis.own, list_orders, read_index)
     if skipped is not None and model.level >= Level.READ_ATOMIC:
@@ -148,7 +157,7 @@ def analyse_registers(
         analysis.last_read,
     )
     no_prefix = np.zeros(len(micro), dtype=np.bool_)
-    read_index = ReadIndex.of(txns, micro, writes, no_prefix, model.level)
+    read_index = ReadIndex.of(txns, micro, writes, no_prefix, proves_commits=model.proves_commits)
     _common(analysis, read_index)
     _contradictions(analysis, contradicting_registers(micro), _future_reads(analysis))
     version, versions = register_versions(micro, writes, last_read)
@@ -180,13 +189,34 @@ def analyse_registers(
     _search(analysis, read_index, edges)
     if implied.contradicted is not None:
         analysis.cycle_exists = CycleExists(contradicted=implied.contradicted)
-    elif _is_open(analysis, model, judged):
+    elif not _is_open(analysis, model, judged):
+        return analysis
+    elif model.guarantee is not Guarantee.NONE:
+        shown = read_versions.of_registers(micro, writes, last_read, read_index.committed)
+        _judge_guarantee(analysis, model, read_index, shown, edges)
+    else:
         problem = Problem.of(
             txns, micro, writes, last_read, read_index, model.level, model.session_order
         )
         ordered = (writes.txn[implied.before], writes.txn[implied.after])
         analysis.cycle_exists = of_registers(problem.with_ordered(*ordered))
     return analysis
+
+
+def _judge_guarantee(
+    analysis: Analysis, model: Model, read_index: ReadIndex, versions: ReadVersions, edges: Edges
+) -> None:
+    """Note whether no execution keeps the guarantee of a model."""
+    if versions.edges is not None:
+        edges = Edges.joined([edges, versions.edges])
+    committed = np.flatnonzero(read_index.committed)
+    decided = broken_guarantee(
+        model.guarantee, analysis.txns, analysis.writes, committed, versions, edges
+    )
+    if isinstance(decided, str):
+        analysis.cycle_exists = CycleExists(bound=decided)
+    elif decided is not None:
+        analysis.cycle_exists = CycleExists(guarantee=decided)
 
 
 def _is_open(analysis: Analysis, model: Model, judged: Collection[str]) -> bool:

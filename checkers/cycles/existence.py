@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nemesis.checkers.cycles.guarantee_reasons import broken_finding
 from nemesis.checkers.cycles.key_reasons import contradicted_finding
 from nemesis.checkers.cycles.models import CYCLE_EXISTS, Model
 from nemesis.checkers.cycles.orders.contradiction import Contradiction
@@ -20,6 +21,8 @@ def existence_finding(words: Words, exists: CycleExists, model: Model) -> Findin
         return finding(CYCLE_EXISTS, "the history", sentence, verdict=Verdict.UNKNOWN)
     if exists.contradicted is not None:
         return contradicted_finding(words, exists.contradicted)
+    if exists.guarantee is not None:
+        return broken_finding(words, exists.guarantee, model.name)
     if exists.skipped is not None:
         return _of_a_part(words, exists.skipped, model)
     assert exists.contradiction is not None

@@ -7,8 +7,10 @@ Gotsman, which is ``causal`` here.
 
 ``NOT_JUDGED`` has the other models of Elle (``elle.consistency-model``), each between the nearest models that are
 judged. Elle accepts these names, but it searches for a part of their anomalies only: for cursor stability for G1 and
-lost updates, for update serializability for those of PL-2+, for monotonic atomic view for G1, and for session
-guarantees for none.
+lost updates, for update serializability for those of PL-2+, and for PRAM for none.
+
+PRAM lets processes disagree about the order of other processes' writes. Its version order would be one for each
+process, which no model here has. The session guarantees of ``guarantees`` have one order for all.
 """
 
 from __future__ import annotations
@@ -54,7 +56,6 @@ _CURSOR_STABILITY: Final = NotJudged("parallel-snapshot-isolation", "read-commit
 _FORWARD_VIEW: Final = NotJudged("snapshot-isolation", "parallel-snapshot-isolation")
 _MONOTONIC_SNAPSHOT: Final = NotJudged("snapshot-isolation", "read-committed")
 _UPDATE: Final = NotJudged("serializable", "parallel-snapshot-isolation")
-_SESSION_GUARANTEE: Final = NotJudged("strong-session-causal")
 
 NOT_JUDGED: Final[Mapping[str, NotJudged]] = MappingProxyType(
     {
@@ -62,7 +63,6 @@ NOT_JUDGED: Final[Mapping[str, NotJudged]] = MappingProxyType(
         "PL-CS": _CURSOR_STABILITY,
         "monotonic-view": _CURSOR_STABILITY,
         "PL-2L": _CURSOR_STABILITY,
-        "monotonic-atomic-view": NotJudged("read-atomic", "read-committed"),
         "update-atomic": NotJudged("parallel-snapshot-isolation", "read-atomic"),
         "monotonic-snapshot-read": _MONOTONIC_SNAPSHOT,
         "PL-MSR": _MONOTONIC_SNAPSHOT,
@@ -76,11 +76,7 @@ NOT_JUDGED: Final[Mapping[str, NotJudged]] = MappingProxyType(
         "session-serializable": NotJudged("strong-session-serializable"),
         "sequential": NotJudged("strong-session-serializable"),
         "linearizable": NotJudged("strict-serializable"),
-        "PRAM": _SESSION_GUARANTEE,
-        "read-your-writes": _SESSION_GUARANTEE,
-        "monotonic-reads": _SESSION_GUARANTEE,
-        "monotonic-writes": _SESSION_GUARANTEE,
-        "writes-follow-reads": _SESSION_GUARANTEE,
+        "PRAM": NotJudged("strong-session-causal"),
     }
 )
 """Elle's other models."""

@@ -26,6 +26,9 @@ been rolled back, and a read proves no commit of a transaction in doubt.
 ``cycle-exists`` is of the model that is asked for: each version order that the reads allow has a cycle that this model
 forbids.
 
+A model may also have a *guarantee* about what reads have to show (``guarantees``). The four session guarantees forbid
+no other anomaly than those of level 0. Monotonic atomic view also forbids those of level 1.
+
 Sources: Adya, "Weak Consistency" (1999); Elle (VLDB 2020), whose names these are. Reads are of items, never of
 predicates, so G2 is G2-item, and repeatable read is serializability. Read atomic, causal and parallel snapshot
 isolation are those of Cerone, Bernardi and Gotsman (2015); without a prefix, sessions have no order there, as under
@@ -51,6 +54,17 @@ class Level(IntEnum):
     PARALLEL_SNAPSHOT = 4
     SNAPSHOT = 5
     SERIAL = 6
+
+
+class Guarantee(IntEnum):
+    """Which writes a read has to show (``guarantees``)."""
+
+    NONE = 0
+    READ_YOUR_WRITES = 1
+    MONOTONIC_READS = 2
+    MONOTONIC_WRITES = 3
+    WRITES_FOLLOW_READS = 4
+    MONOTONIC_ATOMIC_VIEW = 5
 
 
 class SessionOrder(IntEnum):
@@ -81,6 +95,12 @@ class Model:
     session_order: SessionOrder = SessionOrder.NONE
     asked: frozenset[str] | None = None
     """The names of the anomalies that count; None: all."""
+    guarantee: Guarantee = Guarantee.NONE
+
+    @property
+    def proves_commits(self) -> bool:
+        """Whether a read of a transaction in doubt proves that it took effect."""
+        return self.level > Level.G0 or self.guarantee is not Guarantee.NONE
 
     def forbids(self, anomaly: Anomaly) -> bool:
         return self.reaches(anomaly) and (self.asked is None or anomaly.name in self.asked)
@@ -114,6 +134,15 @@ _PREFIXES: Final = MappingProxyType(
         "strong-": SessionOrder.REALTIME,
     }
 )
+_GUARANTEES: Final = MappingProxyType(
+    {
+        "read-your-writes": (Level.G0, Guarantee.READ_YOUR_WRITES),
+        "monotonic-reads": (Level.G0, Guarantee.MONOTONIC_READS),
+        "monotonic-writes": (Level.G0, Guarantee.MONOTONIC_WRITES),
+        "writes-follow-reads": (Level.G0, Guarantee.WRITES_FOLLOW_READS),
+        "monotonic-atomic-view": (Level.G1, Guarantee.MONOTONIC_ATOMIC_VIEW),
+    }
+)
 SUFFIXES: Final = ("", "-process", "-realtime")
 """Of the names of cycles, by order."""
 _PROMISES: Final = (
@@ -145,6 +174,10 @@ MODELS: Final[Mapping[str, Model]] = MappingProxyType(
             ),
             ("strict-serializable", Level.SERIAL, SessionOrder.REALTIME),
         ]
+    }
+    | {
+        name: Model(name, level, guarantee=guarantee)
+        for name, (level, guarantee) in _GUARANTEES.items()
     }
 )
 """Every model by name. Strict serializability has two."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from nemesis.checkers.cycles.lookup import first_readers
-from nemesis.checkers.cycles.models import Level
 from nemesis.checkers.cycles.transaction_rows import INFO, OK
 from nemesis.checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations, Transactions
 from nemesis.checkers.cycles.write_index import Writes
@@ -30,8 +29,8 @@ class ReadIndex:
     garbage: Numbers
     """Reads that are the first to hold something that no transaction wrote."""
     committed: Mask
-    """For each transaction, whether it certainly took effect: it ended ``ok``, or it is in doubt and a read under
-    read committed or above shows a write of it."""
+    """For each transaction, whether it certainly took effect: it ended ``ok``, or it is in doubt and a read shows a
+    write of it, unless the model is read uncommitted."""
 
     @classmethod
     def of(
@@ -40,9 +39,10 @@ class ReadIndex:
         micro: MicroOperations,
         writes: Writes,
         is_prefix: Mask,
-        level: Level,
+        *,
+        proves_commits: bool,
     ) -> ReadIndex:
-        """Return the index of reads under a model of this level."""
+        """Return the index of reads under a model in which a read proves a commit, or does not."""
         is_read = (micro.code == READ) & (micro.count > UNKNOWN) & ~writes.ambiguous[micro.key]
         reader, has_garbage = first_readers(
             is_read,
@@ -57,7 +57,7 @@ class ReadIndex:
             len(writes),
         )
         committed = txns.outcome == OK
-        if level > Level.G0:
+        if proves_commits:
             read = np.zeros(len(txns), dtype=np.bool_)
             read[writes.txn[reader >= 0]] = True
             committed |= (txns.outcome == INFO) & read

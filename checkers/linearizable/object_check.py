@@ -15,7 +15,7 @@ import numpy as np
 
 from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.model import Result, Verdict
-from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.framework.segment import Mask, Segment
 from nemesis.checkers.linearizable import phrases
 from nemesis.checkers.linearizable.elements import COLUMN, Listed, all_listed, listed
 from nemesis.checkers.linearizable.joining import (
@@ -76,16 +76,24 @@ class ObjectCheck(GlobalCheck[Part]):
         """Turn the operations, in any order, and the lists, in that of the history, into results."""
 
 
-def decided_by_order(results: Sequence[Result], operations: Operations) -> list[Result]:
+def decided_by_order(
+    results: Sequence[Result], operations: Operations, observing: Mask, unit: str
+) -> list[Result]:
     """Return the results of an object that is judged by an order of all its operations.
 
-    Properties without values of their own to check are decided by the operations that succeeded: ``valid``.
+    Properties without values of their own to check are decided by the operations that succeeded: ``valid``. If none of
+    the ``observing`` operations did, nothing was observed, and what no finding decides is ``unknown``. ``unit``: what
+    these operations are called.
     """
-    succeeded = int(np.count_nonzero(operations.outcome == OK))
+    is_ok = operations.outcome == OK
+    succeeded = int(np.count_nonzero(is_ok))
+    is_observed = bool((is_ok & observing).any())
     decided = []
     for result in results:
         is_allowed = all(finding.verdict is Verdict.VALID for finding in result.findings)
-        if succeeded and not result.checked and is_allowed:
+        if is_allowed and not is_observed:
+            result = msgspec.structs.replace(result, verdict=Verdict.UNKNOWN, checked=0, unit=unit)
+        elif is_allowed and not result.checked:
             result = msgspec.structs.replace(
                 result, verdict=Verdict.VALID, checked=succeeded, unit=UNIT
             )

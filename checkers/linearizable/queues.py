@@ -52,7 +52,7 @@ from nemesis.checkers.linearizable.object_check import ObjectCheck, decided_by_o
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.queue_order import NeverEmpty, overtaken
 from nemesis.checkers.linearizable.queue_search import MAX_VALUES, SearchedQueues, searched_queues
-from nemesis.checkers.linearizable.queue_states import DRAIN, FS, QueueStates
+from nemesis.checkers.linearizable.queue_states import DRAIN, ENQUEUE, FS, QueueStates
 from nemesis.history.sources import EventSource
 
 _WHY: Final = WhyUnexpected(
@@ -108,7 +108,9 @@ class FifoQueue(TotalQueue):
             QUEUE_ORDER.name, telling.operations, telling.lists, keys, self.max_values
         )
         ordered = [*results, telling.overtaking(searched), telling.empty(searched)]
-        return decided_by_order(ordered, telling.operations)
+        return decided_by_order(
+            ordered, telling.operations, telling.operations.f != ENQUEUE, "dequeues"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +302,8 @@ LOST: Final = Property(
     name="queue-lost",
     promise="What was enqueued is dequeued before the queue is empty.",
     unit="acknowledged values",
-    unknown="The queue was not seen empty since, or dequeues in doubt explain what is missing; not in a `fifo-queue`.",
+    unknown="The queue was not seen empty since, or dequeues in doubt explain what is missing. In a `fifo-queue`: no "
+    "dequeue succeeded.",
     source=_SOURCE,
     check=TotalQueue,
     decided_from=frozenset({EventSource.CLIENTS}),

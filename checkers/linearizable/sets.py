@@ -7,7 +7,7 @@ that if it began afterwards.
   one began). If the last read to begin lacks the element and overlaps a read that returned it, Jepsen calls the element
   lost, too. But the other read may have seen it afterwards: ``unknown``. An element that was added, and that no read
   returned or could show since, is *never read*: it is reported and allowed in a set with a stable element, and in a
-  ``LinearizableSet``. A ``SetFull`` without a stable element is ``unknown``.
+  ``LinearizableSet`` of which a read succeeded. A ``SetFull`` without a stable element is ``unknown``.
   Smallest break: add 1 is over; a read that begins afterwards returns nothing.
 * **set-unexpected**: a read returned what nobody had tried to add by its end, or what certainly was not added.
   Smallest break: a read returns 1.
@@ -92,7 +92,7 @@ class LinearizableSet(SetFull):
 
     def judged(self, telling: _Telling) -> list[Result]:
         results = [*super().judged(telling), telling.contradictions()]
-        return decided_by_order(results, telling.operations)
+        return decided_by_order(results, telling.operations, telling.operations.f == READ, "reads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +306,7 @@ LOST: Final = Property(
     promise="What was added is read from then on.",
     unit="elements",
     unknown="In a `set`, no element is stable, or the last read lacks an element and overlaps one that has it. Or "
-    "events cannot be paired to operations.",
+    "no read succeeded, or events cannot be paired to operations.",
     source=_SOURCE,
     check=SetFull,
     decided_from=frozenset({EventSource.CLIENTS}),

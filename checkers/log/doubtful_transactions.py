@@ -7,10 +7,14 @@ began later to read its log to the end (``read_to_end``). Its offset is unknown,
 from its start. Smallest break: a transaction in doubt sends 7 to x and 8 to y, a poll returns 7, then a consumer reads
 the last record of y, and nothing after it.
 
+Such a record is a ``lost-write`` if no poll ever returned it, but a poll returned a record that was sent to its log
+later than that: the log had the record by then, so the other one has a larger offset. Smallest break: a transaction in
+doubt sends 7 to x and 8 to y, a poll returns 7, then 9 is sent to y, and a poll returns 9.
+
 Each send or poll by itself counts as a transaction, as in the workload. A poll of the transaction itself proves
 nothing (``precommitted-read``), nor does a value that was sent to its log several times.
 
-``records_in_doubt`` looks at one log, ``unseen_in_doubt`` at all of them together. Limits: those of ``read_to_end``. A
+``records_in_doubt`` looks at one log, ``missed_in_doubt`` at all of them together. Limits: those of ``read_to_end``. A
 log that the commit has not reached by the end of the history looks as if it had lost the record. Consumers of
 uncommitted records prove no commit: the check does not ask then.
 """
@@ -67,6 +71,18 @@ class NeverRead:
 
 
 @dataclass(frozen=True, slots=True)
+class LaterRecord:
+    """Of the records of one log that polls returned, the one whose send began last."""
+
+    began: int
+    value: int
+    sent_row: int
+    """The event of the send."""
+    row: int
+    """The event of the poll."""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordsInDoubt:
     """What one log shows of transactions in doubt."""
 
@@ -75,6 +91,7 @@ class RecordsInDoubt:
     never_read: list[NeverRead]
     ends: list[EndOfLog]
     """The consumers that read this log to its end."""
+    later: LaterRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +139,28 @@ def records_in_doubt(tp: str, everything: Segment, ends: list[EndOfLog]) -> Reco
             int(row[position]),
         )
         proofs.setdefault(sends.transaction(of_read), proof)
+    later = _later_record(everything, read, row)
     last_began = max((end.began for end in ends), default=-1)
+    last_began = max(last_began, -1 if later is None else later.began)
     is_missed = ~np.isin(sends.value, read) & (sends.began < last_began)
     never_read = [
         NeverRead(sends.transaction(index), int(sends.value[index]), int(sends.row[index]))
         for index in np.flatnonzero(is_missed).tolist()
     ]
-    return RecordsInDoubt(tp, proofs, never_read, ends if never_read else [])
+    return RecordsInDoubt(tp, proofs, never_read, ends if never_read else [], later)
+
+
+def _later_record(everything: Segment, read: Numbers, row: Numbers) -> LaterRecord | None:
+    """``read``: what polls returned; ``row``: the events of these polls."""
+    sends = everything.where(everything.is_word("f", {"send"}))
+    begun = sends.where(sends.is_kind(Kind.INVOKE) & _is_sent_once(sends))
+    begun = begun.where(np.isin(begun.numbers("value"), read))
+    if not len(begun):
+        return None
+    last = int(np.argmax(begun.numbers("time")))
+    value = int(begun.numbers("value")[last])
+    poll = int(row[np.flatnonzero(read == value)[0]])
+    return LaterRecord(int(begun.numbers("time")[last]), value, int(begun.rows[last]), poll)
 
 
 def _sends_in_doubt(events: Segment) -> _Sends:
@@ -162,7 +194,7 @@ def _is_sent_once(events: Segment) -> Mask:
     return once
 
 
-def unseen_in_doubt(logs: Sequence[RecordsInDoubt]) -> Iterator[Finding]:
+def missed_in_doubt(logs: Sequence[RecordsInDoubt]) -> Iterator[Finding]:
     """Yield the records of transactions that are proved committed, which would have been read and never were."""
     proofs: dict[TransactionName, Proof] = {}
     for log in logs:
@@ -175,9 +207,28 @@ def unseen_in_doubt(logs: Sequence[RecordsInDoubt]) -> Iterator[Finding]:
             first = proofs.get(record.transaction)
             if first is None:
                 continue
+            if log.later is not None and log.later.began > first.ended:
+                yield _lost(log.tp, record, first, log.later)
+                continue
             end = next((end for end in log.ends if end.began > first.ended), None)
             if end is not None:
                 yield _finding(log.tp, record, first, end)
+
+
+def _lost(tp: str, record: NeverRead, proof: Proof, later: LaterRecord) -> Finding:
+    sentence = (
+        f"Value {record.value} of {tp} was never read, though value {later.value} was, which was sent after a poll had "
+        f"returned value {proof.value} of {proof.tp}, which the same transaction sent."
+    )
+    sender, log = record.transaction.process, proof.tp
+    steps = (
+        f"A transaction of client {sender} sent {record.value} to {tp} and {proof.value} to {log}. Its end is unknown.",
+        f"A poll returned {proof.value} of {log}: the transaction was committed, and {tp} has the record.",
+        f"A send of {later.value} to {tp} began later, so its offset is larger.",
+        f"A poll returned {later.value}, and no poll of the history returned {record.value}, at any offset.",
+    )
+    rows = (record.row, proof.sent_row, proof.row, later.sent_row, later.row)
+    return finding("lost-write", tp, sentence, *dict.fromkeys(rows), steps=steps)
 
 
 def _finding(tp: str, record: NeverRead, proof: Proof, end: EndOfLog) -> Finding:

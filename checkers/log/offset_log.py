@@ -5,7 +5,8 @@ acknowledged or a poll returned a record. Between two of them offsets may be mis
 some), so a gap alone is no anomaly.
 
 * **lost-write**: a send was acknowledged at an offset, records at larger offsets were read, and nobody ever read its
-  value. Smallest break: ok(7 at 0), a poll returns offset 1 only.
+  value. Smallest break: ok(7 at 0), a poll returns offset 1 only. So is a record of a transaction in doubt that is
+  proved committed, if a record was read that was sent to the log later (``doubtful_transactions``).
 * **unseen**: a send was acknowledged, and nobody ever read its value, though a consumer read the log to its end
   afterwards (``read_to_end``). A transaction in doubt is proved committed by a poll of one of its records in any log;
   its other records count as acknowledged then (``doubtful_transactions``).
@@ -46,8 +47,8 @@ from nemesis.checkers.framework.segment import Key, Numbers, Segment
 from nemesis.checkers.log import client_log
 from nemesis.checkers.log.doubtful_transactions import (
     RecordsInDoubt,
+    missed_in_doubt,
     records_in_doubt,
-    unseen_in_doubt,
 )
 from nemesis.checkers.log.read_to_end import ends_of_log, unseen
 from nemesis.history.events import Kind
@@ -128,7 +129,7 @@ def _judged_together(reports: list[LogReport]) -> LogReport:
     """Return what all logs together show of transactions in doubt."""
     report = LogReport()
     logs = [log.in_doubt for log in reports if log.in_doubt is not None]
-    for anomaly in unseen_in_doubt(logs):
+    for anomaly in missed_in_doubt(logs):
         report.note(anomaly)
         report.checked[anomaly.property] += 1
     return report

@@ -75,6 +75,8 @@ class _Frame:
 MAX_DEPTH: Final = 100
 MAX_DIGITS: Final = 1000
 """A longer integer stays a word."""
+EMPTY: Final = "empty"
+"""The error of a text that has no value: nothing, comments, or discarded values."""
 TOO_DEEP: Final = f"values are nested more than {MAX_DEPTH} deep"
 _WORD: Final = r"[^\s,;\"\[\]{}()\\]"
 _TOKEN: Final = re.compile(
@@ -146,7 +148,7 @@ def parse(text: str, start: int = 0) -> tuple[Any, int]:
         elif kind == 12:
             continue
         elif kind == 13:
-            raise EdnError("it ends inside a value" if stack else "empty", is_incomplete=True)
+            raise EdnError("it ends inside a value" if stack else EMPTY, is_incomplete=True)
         else:
             _open(stack, _prefix(kind, word))
             continue
@@ -167,7 +169,7 @@ def loads(text: str) -> Any:
     try:
         parse(text, end)
     except EdnError as error:
-        if str(error) == "empty":
+        if str(error) == EMPTY:
             return value
     raise EdnError("more than one value")
 

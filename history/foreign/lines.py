@@ -152,6 +152,8 @@ def _forms(
         try:
             form, position = parse(text, position)
         except EdnError as error:
+            if str(error) == edn.EMPTY:
+                break  # The rest of the line is discarded (``#_``).
             more = _up_to_a_bracket(lines) if error.is_incomplete else ""
             if more and len(text) - position < MAX_CHARACTERS:
                 text, position = text[position:] + more, 0

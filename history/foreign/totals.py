@@ -2,11 +2,11 @@
 
 A counter has ``add`` of a number and ``read``; it only grows. Maelstrom's counters mark some reads as final, by
 ``:final? true`` in the completion: in the events their function is ``final-read``. Only a PN-counter may have negative
-amounts; both may be read as a negative number, which stands for itself in the events. ``generate`` returns an id, of
-any kind: a vector of two is an id here, never key and value. A bank's ``read`` returns a map of accounts to balances,
-and ``transfer`` moves an amount ``{:from a, :to b, :amount n}``. The events have the map flat, each account and its
-balance, which may be negative. A balance that is nil is kept as such; one that is neither nil nor a whole number cannot
-be judged.
+amounts. Each counter may be read as a negative number, which stands for itself in the events. ``generate`` returns an
+id, of any kind: a vector of two is an id here, never key and value. A bank's ``read`` returns a map of accounts to
+balances, and ``transfer`` moves an amount ``{:from a, :to b, :amount n}``. The events have the map flat, each account
+and its balance, which may be negative. A balance that is nil is kept as such; one that is neither nil nor a whole
+number cannot be judged.
 """
 
 from __future__ import annotations
@@ -39,13 +39,20 @@ class Counter(Objects):
     returns = frozenset({"read"})
 
     def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
+        if f == "read" and type_ == OK:
+            key, value = self._split(f, value)
+            columns: Columns = {} if key is None else {"key": names.number(key[0])}
+            columns["value"] = _number_read(value)
+            return columns
         columns = super().columns(f, type_, value, names)
         number = columns.get("value")
         if f == "add" and number is not None and number >= MAX_AMOUNT:
             raise WrongValue(f"add of what is not a whole number from 0 to {MAX_AMOUNT - 1}")
-        if f == "read" and type_ == OK and (number is None or number >= FIRST_NAME):
-            raise WrongValue("read did not return a whole number from 0 on")
         return columns
+
+    def value(self, columns: Mapping[str, Any], names: Names) -> Any:
+        key, value = columns.get("key"), columns.get("value")
+        return value if key is None else (names.value(key), value)
 
 
 class PnCounter(Objects):
@@ -75,9 +82,7 @@ class PnCounter(Objects):
                 raise WrongValue(f"add of a value that is not a whole number {limits}")
             columns["value"] = number
         elif type_ == OK:
-            if number is None or abs(number) >= FIRST_NAME:
-                raise WrongValue("read did not return a whole number below 2^62")
-            columns["value"] = number
+            columns["value"] = _number_read(value)
         return columns
 
     def value(self, columns: Mapping[str, Any], names: Names) -> Any:
@@ -97,6 +102,14 @@ class PnCounter(Objects):
 
 class GrowOnlyCounter(PnCounter):
     smallest = 0
+
+
+def _number_read(value: Any) -> int:
+    """Return what a read of a counter returned; raises WrongValue if it is not a number."""
+    number = _amount(value)
+    if number is None or abs(number) >= FIRST_NAME:
+        raise WrongValue("read did not return a whole number below 2^62")
+    return number
 
 
 def _is_final(operation: Operation) -> bool:

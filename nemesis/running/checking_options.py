@@ -15,6 +15,7 @@ from nemesis.checkers import CHECKERS, foreign_properties
 from nemesis.checkers.cycles import MODELS
 from nemesis.checkers.cycles.asked_anomalies import ASKED, NOT_DETECTED
 from nemesis.checkers.cycles.model_names import SAME, why_not
+from nemesis.checkers.cycles.models import Guarantee
 from nemesis.checkers.foreign import (
     HAS_INITIAL,
     KEYED,
@@ -65,7 +66,10 @@ def model_name(name: str | None, workload: str | None) -> str | None:
     if (reason := why_not(name)) is not None:
         raise UsageError(reason)
     one_of("consistency model", name, {*MODELS, *SAME})
-    return SAME.get(name, name)
+    name = SAME.get(name, name)
+    if MODELS[name].guarantee is not Guarantee.NONE and workload not in TRANSACTIONAL:
+        raise _inapplicable(f"--consistency-model {name}", TRANSACTIONAL, workload)
+    return name
 
 
 def anomaly_names(

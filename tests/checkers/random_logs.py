@@ -172,7 +172,7 @@ def _polled(
 def anomalies(operations: Sequence[Operation]) -> set[str]:
     """Return the anomalies that a history has, by their definitions.
 
-    ``IN_DOUBT`` is ``unseen``, if only consumers of committed records show it.
+    ``IN_DOUBT`` is ``unseen`` or ``lost-write``, if only consumers of committed records show it.
     """
     names: set[str] = set()
     ordered = sorted(operations, key=lambda op: op.began)
@@ -233,13 +233,16 @@ def proofs(operations: Sequence[Operation], op: Operation) -> list[int]:
 
 
 def _is_missed(operations: Sequence[Operation], op: Operation) -> bool:
-    """Whether a poll returned a record of a transaction in doubt, and none another one that a consumer missed later."""
+    """Whether a poll returned a record of a transaction in doubt, and none another one that was there by then."""
     proved = proofs(operations, op)
     for key, value, _ in op.sends if proved else ():
         read = [record for other in operations for record in _read(other, key)]
         last = max((offset for offset, _ in read), default=-1)
         is_read = any(value == other for _, other in read)
         if not is_read and _is_read_to_end(operations, key, min(proved), last):
+            return True
+        later = {v for o in operations for k, v, _ in o.sends if k == key and o.began > min(proved)}
+        if not is_read and any(other in later for _, other in read):
             return True
     return False
 

@@ -266,7 +266,7 @@ def count(workload: str, seeds: Iterable[int]) -> dict[str, Count]:
 
 def _is_open(result: Result) -> bool:
     """Whether a property is ``unknown`` because of a finding."""
-    return result.verdict is Verdict.UNKNOWN and bool(result.findings)
+    return any(finding.verdict is Verdict.UNKNOWN for finding in result.findings)
 
 
 class _History:

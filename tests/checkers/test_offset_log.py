@@ -212,6 +212,46 @@ def test_what_does_not_prove_that_a_record_was_missed() -> None:
         assert in_doubt(*txns) == [], txns
 
 
+LATER = Txn(15, 16, [Sent("y", 3, None)], "2", "info")
+READ = Txn(17, 18, [Polled("y", [(1, 3)])], "1")
+
+
+def test_a_record_in_doubt_is_lost_if_one_that_was_sent_later_was_read() -> None:
+    events = transactions(IN_DOUBT, PROOF, LATER, READ)
+    assert broken(events) == ["lost-write"]
+    (finding,) = result("lost-write", *events).findings
+    assert finding.key == "y-0"
+    assert finding.sentence == (
+        "Value 2 of y-0 was never read, though value 3 was, which was sent after a poll had returned value 1 of x-0, "
+        "which the same transaction sent."
+    )
+    assert [event["time"] for event in finding.events] == [10, 10, 14, 15, 18]
+    log, _ = select_foreign("kafka", None, "read-uncommitted")
+    assert judge(log, events)["lost-write"].verdict is Verdict.UNKNOWN
+
+
+def test_what_does_not_prove_that_a_record_in_doubt_was_lost() -> None:
+    for txns in (
+        # No poll returned a record of the transaction, or none that was sent later.
+        (IN_DOUBT, LATER, READ),
+        (IN_DOUBT, PROOF, LATER),
+        # The later send began before the end of the poll that proves the commit.
+        (IN_DOUBT, PROOF, replace(LATER, began=13, ended=16), READ),
+        # The record was read in the end.
+        (IN_DOUBT, PROOF, LATER, READ, Txn(19, 20, [Polled("y", [(0, 2)])], "3")),
+        # The later record was sent to another log.
+        (
+            IN_DOUBT,
+            PROOF,
+            replace(LATER, parts=[Sent("x", 3, None)]),
+            replace(READ, parts=[Polled("x", [(1, 3)])]),
+        ),
+        # Its value was also sent before.
+        (replace(LATER, began=-2, ended=-1, process="3"), IN_DOUBT, PROOF, LATER, READ),
+    ):
+        assert in_doubt(*txns) == [], txns
+
+
 def test_consumers_of_uncommitted_records_prove_no_commit() -> None:
     log, _ = select_foreign("kafka", None, "read-uncommitted")
     assert judge(log, transactions(*breaks.TORN))["unseen"].verdict is Verdict.VALID

@@ -281,5 +281,7 @@ def test_values_are_written_for_people(value: object, said: str) -> None:
 def test_units_stand_last_in_names_of_numbers() -> None:
     assert wording.quantity("without_leader_ms", 1830.0) == ("without leader", "1,830 ms")
     assert wording.quantity("elections", 3.0) == ("elections", "3")
+    assert wording.quantity("never_read_records", 1.0) == ("never read", "1 record")
+    assert wording.quantity("never_read_records", 2.0) == ("never read", "2 records")
     assert wording.quantity("longest_wait_ms", 2985.63853) == ("longest wait", "2,986 ms")
     assert wording.quantity("share", 0.12345) == ("share", "0.123")

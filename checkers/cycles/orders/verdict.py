@@ -23,6 +23,7 @@ import numpy as np
 
 from nemesis.checkers.cycles.candidate_components import suspects
 from nemesis.checkers.cycles.edges import WW, Edges
+from nemesis.checkers.cycles.guarantees import GuaranteeBroken
 from nemesis.checkers.cycles.key_orders import Contradicted
 from nemesis.checkers.cycles.models import ANOMALIES, Level, Model
 from nemesis.checkers.cycles.orders.contradiction import Contradiction, contradiction
@@ -52,6 +53,8 @@ class CycleExists:
     """Of a key: no version order keeps what an option states."""
     skipped: SkippedAppend | None = None
     """Of lists: a read that missed a part of a transaction, and returned another one."""
+    guarantee: GuaranteeBroken | None = None
+    """Why no execution keeps the guarantee of the model."""
     certain: Cycle | None = None
     """A cycle that every version order has, whose name is not judged."""
     bound: str = ""

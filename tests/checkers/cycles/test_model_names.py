@@ -67,8 +67,12 @@ def test_a_refusal_names_the_neighbours() -> None:
 def test_an_unknown_model_is_refused() -> None:
     with pytest.raises(UsageError, match=r"unknown consistency model 'PL-4'.* allowed are .*PL-3"):
         model_name("PL-4", "list-append")
+    with pytest.raises(UsageError, match=r"'pl-3' \(did you mean 'PL-3'\?\)"):
+        model_name("pl-3", "list-append")
     with pytest.raises(UsageError, match=r"is for .*, and this is workload register"):
         model_name("PL-3", "register")
+    with pytest.raises(UsageError, match=r"monotonic-reads is for list-append, rw-register"):
+        model_name("monotonic-reads", "kafka")
     assert model_name(None, "register") is None
 
 

@@ -151,12 +151,19 @@ def test_a_stable_element_is_enough_for_a_set() -> None:
     assert result("set-lost", *calls, read(7, 8, 2)).verdict == "invalid"
 
 
-def test_a_linearizable_set_is_valid_without_a_read() -> None:
-    results = judge(LinearizableSet(), events(add(1, 2, 1)))
-    assert {result.verdict for result in results.values()} == {"valid"}
-    assert (results["set-lost"].checked, results["set-lost"].unit) == (1, "operations")
-    results = judge(LinearizableSet(), events(add(1, 2, 1, "info")))
+@pytest.mark.parametrize(
+    "calls", [[add(1, 2, 1)], [add(1, 2, 1, "info")], [add(1, 2, 1), read(3, 4, outcome="fail")]]
+)
+def test_a_linearizable_set_is_unknown_without_a_read(calls: list[Call]) -> None:
+    results = judge(LinearizableSet(), events(*calls))
     assert {result.verdict for result in results.values()} == {"unknown"}
+    assert (results["set-lost"].checked, results["set-lost"].unit) == (0, "reads")
+
+
+def test_a_read_of_an_empty_linearizable_set_is_an_observation() -> None:
+    results = judge(LinearizableSet(), events(read(1, 2)))
+    assert {result.verdict for result in results.values()} == {"valid"}
+    assert (results["set-order"].checked, results["set-order"].unit) == (1, "operations")
 
 
 def test_an_add_in_doubt_may_be_there_or_not() -> None:

@@ -118,7 +118,7 @@ OPERATIONS: dict[str, Alternatives] = {
         returns("dequeue", VALUES),
         returns("drain", st.lists(st.integers(0, 9), max_size=3).map(tuple)),
     ),
-    "counter": plain(takes_number("add"), returns("read", st.integers(0, 9))),
+    "counter": plain(takes_number("add"), returns("read", st.integers(-9, 9))),
     "g-counter": plain(takes_number("add"), returns("read", st.integers(-9, 9))),
     "pn-counter": plain(
         st.integers(-9, 9).map(lambda number: ("add", number, number)),

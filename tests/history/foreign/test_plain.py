@@ -155,6 +155,14 @@ def test_a_text_of_many_chunks_gives_the_same_events(
         compare(history, text, workload, tmp_path / str(number))
 
 
+def test_a_value_that_is_discarded_behind_an_operation_is_nothing(tmp_path: Path) -> None:
+    nemesis = "{:type :info, :process :nemesis, :f :start, :time 50, :index 4} #_1 #_{:a 2}"
+    text = f"{REGISTER}{nemesis}\n"
+    history = plain(text, "register")
+    assert history is not None
+    compare(history, text, "register", tmp_path / "discarded")
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -369,6 +369,7 @@ def by_key(*lines: str) -> str:
         ("set", ("add x 1", "add y 2", "read x [1]", "read y [2]"), Verdict.VALID),
         ("set", ("add x 1", "add y 2", "read x []", "read y [2]"), Verdict.INVALID),
         ("counter", ("add x 1", "add y 2", "read x 1"), Verdict.VALID),
+        ("counter", ("add x 1", "add y 2", "read x -1"), Verdict.INVALID),
         ("pn-counter", ("add x -1", "add y 2", "read x 1"), Verdict.INVALID),
     ],
 )
