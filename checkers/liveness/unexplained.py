@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import numpy as np
+
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.liveness import attribution
-from nemesis.checkers.liveness.time_spans import Spans, complement, spans
+from nemesis.checkers.liveness.time_spans import NONE, Spans, complement, spans, union
 from nemesis.history.events import Kind
 from nemesis.history.vocabulary.faults import VERIFIED
 
@@ -28,12 +30,18 @@ COLUMNS: Final = ("fault", "fault_id", "effect", "phase", "duration_ms", "settin
 MAX_LAG_MS: Final = 100
 
 
-def without_faults(rows: Sequence[Row], until: str) -> list[tuple[int, int]]:
-    """Return the windows (ns) in which no fault was in force, up to the beginning of the phase ``until``."""
+def without_faults(
+    rows: Sequence[Row], until: str, after_effects: Spans = NONE
+) -> list[tuple[int, int]]:
+    """Return the windows (ns) in which no fault was in force, up to the beginning of the phase ``until``.
+
+    ``after_effects`` are spans (ns) that faults explain for longer.
+    """
     times = [event.time for _, event in rows if event.time >= 0]
     ends = [event.time for _, event in rows if event.phase == until]
     start, stop = min(times, default=0), min([*ends, max(times, default=0)])
-    return [(int(begin), int(end)) for begin, end in complement(explained(rows), start, stop)]
+    with_faults = union(np.concatenate([explained(rows), after_effects]))
+    return [(int(begin), int(end)) for begin, end in complement(with_faults, start, stop)]
 
 
 def explained(rows: Iterable[Row]) -> Spans:

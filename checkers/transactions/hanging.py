@@ -14,9 +14,10 @@ no coordinator knows of is never ended, so consumers wait for ever (KIP-664, KIP
 What a correct cluster does and is not convicted for: a transaction that is younger when the run ends is ``unknown``:
 its end was still due. Also ``unknown`` is what the machine may have delayed, and a transaction whose time-out no
 coordinator has traced. A marker or a first batch that is cut from the log counts as if it had never been there. While a
-fault is in force nothing is due. Where a fault moved a wall clock, by which coordinators measure time-outs, an open
-transaction is ``unknown``. Where the marker or the transaction itself may be lost, because the last replica of the
-partition or of one of ``__transaction_state`` was struck, the finding is allowed.
+fault is in force nothing is due, nor in the 30 s after a power cut (``overdue``). Where a fault moved a wall clock, by
+which coordinators measure time-outs, an open transaction is ``unknown``. Where the marker or the transaction itself may
+be lost, because the last replica of the partition or of one of ``__transaction_state`` was struck, the finding is
+allowed.
 
 Limit: the last leader's own trace counts; a run that ends without quiet decides little. The last second of a run
 does not count, since how late the harness ran is measured up to there only.

@@ -1,10 +1,13 @@
 """How long a transaction may last, and whether one that lasted longer is the cluster's fault.
 
 A transaction ends within the time-out of its producer, the interval in which coordinators look for such transactions,
-and the time that a cluster may take to recover. Only time without faults counts. Nothing is certain where a fault moved
-a wall clock, by which coordinators measure time-outs, nor where the machine may have been slow (``unexplained``).
+and the time that a cluster may take to recover. Only time without faults counts. A machine without power sends no
+reset: a coordinator that has sent it markers waits for ``request.timeout.ms``, 30 s, even if the machine is back. Until
+then the power cut counts as in force. Nothing is certain where a fault moved a wall clock, by which coordinators
+measure time-outs, nor where the machine may have been slow (``unexplained``).
 
-Source: KIP-98; TransactionCoordinator.abortTimedOutTransactions.
+Source: KIP-98; TransactionCoordinator.abortTimedOutTransactions; TransactionMarkerChannelManager (one request at a
+time to each broker).
 """
 
 from __future__ import annotations
@@ -14,13 +17,20 @@ from typing import Final
 
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.liveness import recovery_bound, unexplained
+from nemesis.checkers.liveness.time_spans import Spans, spans
+from nemesis.history.events import Kind
 from nemesis.history.vocabulary.harness import ABORT_INTERVAL
 
 MS: Final = 1_000_000
 """In ns."""
 _END: Final = "end"
+_POWER_CUT: Final = "power-cut"
 _CLOCKS: Final = "clock"
 """In the names of faults that move wall clocks."""
+
+
+REQUEST_TIMEOUT_MS: Final = 30_000
+"""Kafka's default of ``request.timeout.ms``, and the longest that a target here has."""
 
 
 class RunTime:
@@ -28,7 +38,7 @@ class RunTime:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
-        self.windows = unexplained.without_faults(rows, _END)
+        self.windows = unexplained.without_faults(rows, _END, _waits_for_machines(rows))
         """The times (ns) in which no fault was in force, up to the end."""
         self.last_window = self.windows[-1] if self.windows else (0, 0)
         self.end_row = max((row for row, event in rows if event.phase == _END), default=None)
@@ -58,3 +68,13 @@ class RunTime:
         if self._moved is not None and self._moved <= end:
             return "a wall clock was moved, by which coordinators measure time-outs"
         return unexplained.excuse(self._rows, since, end, lasted_ms - bound_ms)
+
+
+def _waits_for_machines(rows: Sequence[Row]) -> Spans:
+    """Return the spans (ns) in which a coordinator may wait for an answer of a machine that has lost power."""
+    cuts = (
+        event.time
+        for _, event in rows
+        if event.kind == Kind.FAULT_APPLIED and event.fault == _POWER_CUT
+    )
+    return spans((time, time + REQUEST_TIMEOUT_MS * MS) for time in cuts)

@@ -23,6 +23,7 @@ from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
 from nemesis.reference.coordinator.key_partitions import partition_for
+from nemesis.reference.coordinator.transaction.transaction_state_manager import REQUEST_TIMEOUT_MS
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.model import (
     TRANSACTION_STATE_TOPIC_NAME,
@@ -40,6 +41,7 @@ from nemesis.reference.server.metadata_cache import MetadataCache
 _logger = logging.getLogger(__name__)
 
 _FIRST_VERSION_THAT_VERIFIES: Final = 4
+_TIMEOUT_S: Final = REQUEST_TIMEOUT_MS / 1000
 Errors = Mapping[TopicPartition, ErrorCode]
 
 
@@ -66,7 +68,6 @@ class AddPartitionsToTxnManager:
         self, config: KafkaConfig, *, metadata_cache: MetadataCache, connect: ConnectionFactory
     ) -> None:
         self._listener_name = config.listener_config.inter_broker_listener_name
-        self._timeout_s = config.controller_socket_timeout_ms / 1000
         self._metadata_cache = metadata_cache
         self._senders = InterBrokerSenders(
             "add-partitions-to-txn-sender",
@@ -165,15 +166,13 @@ class AddPartitionsToTxnManager:
         highest = self._highest_versions.get(broker_id)
         if highest is None:
             request = build(load_request_schema(ApiKey.API_VERSIONS, 0))
-            offered = await connection.send(
-                node.host, node.port, request, timeout_s=self._timeout_s
-            )
+            offered = await connection.send(node.host, node.port, request, timeout_s=_TIMEOUT_S)
             highest = self._highest_versions[broker_id] = _highest_version(offered)
         if highest < _FIRST_VERSION_THAT_VERIFIES:
             _logger.warning("broker %d does not verify transactions", broker_id)
             return None
         request = _request(questions, min(highest, OFFERED[ApiKey.ADD_PARTITIONS_TO_TXN].highest))
-        return await connection.send(node.host, node.port, request, timeout_s=self._timeout_s)
+        return await connection.send(node.host, node.port, request, timeout_s=_TIMEOUT_S)
 
 
 def _highest_version(offered: Any) -> int:

@@ -27,6 +27,7 @@ from nemesis.reference.coordinator.transaction.transaction_completions import (
     MarkerErrors,
     TransactionMarker,
 )
+from nemesis.reference.coordinator.transaction.transaction_state_manager import REQUEST_TIMEOUT_MS
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.network.errors import NetworkError
@@ -51,7 +52,6 @@ class TransactionMarkerChannelManager:
         self, config: KafkaConfig, *, metadata_cache: MetadataCache, connect: ConnectionFactory
     ) -> None:
         self._listener_name = config.listener_config.inter_broker_listener_name
-        self._timeout_s = config.controller_socket_timeout_ms / 1000
         self._metadata_cache = metadata_cache
         self._senders = InterBrokerSenders(
             "txn-marker-sender",
@@ -113,7 +113,7 @@ class TransactionMarkerChannelManager:
         connection = self._senders.connection(broker_id)
         try:
             response = await connection.send(
-                node.host, node.port, _request(batch), timeout_s=self._timeout_s
+                node.host, node.port, _request(batch), timeout_s=REQUEST_TIMEOUT_MS / 1000
             )
         except NetworkError as error:
             _logger.info("markers for broker %d: %s", broker_id, error)

@@ -197,6 +197,23 @@ class TestHanging:
         ended = marker(900, 1, 1, first=0)
         assert hanging(LED, opened(3), fault, ended, measured(1_000)).verdict is Verdict.VALID
 
+    @pytest.mark.parametrize(
+        ("name", "expected"), [("kill", Verdict.INVALID), ("power-cut", Verdict.VALID)]
+    )
+    def test_a_coordinator_may_wait_for_a_machine_that_lost_power(
+        self, name: str, expected: Verdict
+    ) -> None:
+        """As in `transactions` with all faults, seed 60172: the machine was back, and had not sent a reset."""
+        about = {"fault": name, "fault_id": 1, "targets": ["broker-1"]}
+        fault = [
+            harness(10, "fault-invoke", **about),
+            harness(11, "fault-applied", effect="measured", **about),
+            harness(40, "fault-healed", effect="verified", **about),
+        ]
+        in_time, late = marker(900, 1, 1, first=0), marker(31_000, 1, 1, first=0)
+        assert hanging(LED, opened(3), fault, in_time, measured(1_000)).verdict is expected
+        assert hanging(LED, opened(3), fault, late, measured(32_000)).verdict is Verdict.INVALID
+
     def test_the_marker_of_another_transaction_ends_nothing(self) -> None:
         again = opened(700, offset=2), marker(705, 1, 3, first=2)
         cut = truncate(5, 1, 0)

@@ -49,7 +49,7 @@ class Coordinator:
         self.is_closed = False
 
     async def send(self, host: str, port: int, request: Any, *, timeout_s: float) -> Any:
-        assert (host, port, timeout_s) == ("b", 92, 5)
+        assert (host, port, timeout_s) == ("b", 92, 30)
         if request.__api_key__ == ApiKey.API_VERSIONS:
             self.version_requests += 1
             return self._versions(response_class(type(request)))
@@ -120,9 +120,7 @@ class Asking:
         ]
         cache.update(1, 1, [Broker.at(1, "a", 91), Broker.at(COORDINATOR, "b", 92)], states)
         self.manager = AddPartitionsToTxnManager(
-            config(directory, **{"controller.socket.timeout.ms": 5000}),
-            metadata_cache=cache,
-            connect=lambda _: self.coordinator,
+            config(directory), metadata_cache=cache, connect=lambda _: self.coordinator
         )
 
     def ask(

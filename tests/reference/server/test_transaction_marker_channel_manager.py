@@ -37,7 +37,7 @@ class Leader:
         self.is_closed = False
 
     async def send(self, host: str, port: int, request: Any, *, timeout_s: float) -> Any:
-        assert (host, port, timeout_s) == ("b", 92, 5)
+        assert (host, port, timeout_s) == ("b", 92, 30)
         self.requests.append(request)
         await asyncio.sleep(1)
         if self.errors is None:
@@ -77,9 +77,7 @@ class Sending:
         ]
         cache.update(1, 1, [Broker.at(1, "a", 91), Broker.at(LEADER, "b", 92)], states)
         self.channels = TransactionMarkerChannelManager(
-            config(directory, **{"controller.socket.timeout.ms": 5000}),
-            metadata_cache=cache,
-            connect=lambda _: self.leader,
+            config(directory), metadata_cache=cache, connect=lambda _: self.leader
         )
 
     def send(self, producer_id: int, *keys: TopicPartition) -> None:
