@@ -36,7 +36,16 @@ def stored_log(time: int, node: int, end: int, *batches: int, **columns: Any) ->
         **about | columns,
     )
     stored = [
-        Event(time=time, kind="stored-batch", offset=base, last_offset=base, producer_id=7, **about)
+        Event(
+            time=time,
+            kind="stored-batch",
+            offset=base,
+            last_offset=base,
+            leader_epoch=0,
+            crc=base,
+            producer_id=7,
+            **about,
+        )
         for base in batches
     ]
     return [log, *stored]
