@@ -2,10 +2,10 @@
 
 Required (two cores): a million transactions over lists in under 20 s; a million operations on registers in 1,000 keys
 in under 10 s, and faster than Porcupine; for compare-and-set registers checking within 1.5 times, and file to verdict
-within 3 times, of Porcupine. *File to
-verdict* is the whole process: start, reading, checking, report. *Checking* is the part that judges the events, or
-calls Porcupine's ``CheckOperations``. Kernels and Python's byte code are compiled before, with a smaller file, as after
-an installation. Each is the best of ``ROUNDS``, or of three in one process. Without Go the columns of Porcupine say so.
+within 3 times, of Porcupine. *File to verdict* is the whole process: start, reading, checking, report. *Checking* is
+the part that judges the events, or calls Porcupine's ``CheckOperations``. Kernels and Python's byte code are compiled
+before, with a smaller file, as after an installation. Each is the best of ``ROUNDS``, or of three in one process.
+Without Go the columns of Porcupine say so.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ no coordinator knows of is never ended, so consumers wait for ever (KIP-664, KIP
 What a correct cluster does and is not convicted for: a transaction that is younger when the run ends is ``unknown``:
 its end was still due. Also ``unknown`` is what the machine may have delayed, and a transaction whose time-out no
 coordinator has traced. A marker or a first batch that is cut from the log counts as if it had never been there. While a
-fault is in force nothing is due, nor in the 30 s after a power cut (``overdue``). Where a fault moved a wall clock, by
-which coordinators measure time-outs, an open transaction is ``unknown``. Where the marker or the transaction itself may
-be lost, because the last replica of the partition or of one of ``__transaction_state`` was struck, the finding is
-allowed.
+fault is in force nothing is due, nor in the 30 s after a power cut of the broker that takes the marker (``overdue``).
+Where a fault moved a wall clock, by which coordinators measure time-outs, an open transaction is ``unknown``. Where the
+marker or the transaction itself may be lost, because the last replica of the partition or of one of
+``__transaction_state`` was struck, the finding is allowed.
 
 Limit: the last leader's own trace counts; a run that ends without quiet decides little. The last second of a run
 does not count, since how late the harness ran is measured up to there only.
@@ -61,7 +61,7 @@ class Report:
 class HangingTransactions(Grouped[Report]):
     keys = ("topic", "partition")
     kinds = frozenset({*open_spans.KINDS, *unexplained.KINDS, *losses.KINDS})
-    columns = (*open_spans.COLUMNS, *unexplained.COLUMNS, *losses.COLUMNS)
+    columns = (*open_spans.COLUMNS, *unexplained.COLUMNS, *losses.COLUMNS, "targets")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -95,11 +95,11 @@ class HangingTransactions(Grouped[Report]):
 def _judge(tp: str, transaction: Open, run: RunTime) -> Iterator[Finding]:
     """Say of a transaction whether its end came too late, or is overdue."""
     if transaction.ended is None:
-        start, stop = run.last_window
+        start, stop = run.windows_of(transaction.leader)[-1]
         yield _overdue(tp, transaction, run, start, run.measured_until(stop))
         return
     bound_ms = run.bound_ms(transaction.timeout_ms)
-    for start, stop in run.windows:
+    for start, stop in run.windows_of(transaction.leader):
         end = min(stop, transaction.ended)
         if bound_ms is not None and end - max(start, transaction.since) > bound_ms * MS:
             yield _overdue(tp, transaction, run, start, end)

@@ -46,6 +46,8 @@ class Open(NamedTuple):
     ended: int | None = None
     """When it was ended, in ns; None: it is open at the end."""
     end_row: int | None = None
+    leader: int = -1
+    """The broker that appended the marker; of an open transaction the last leader."""
 
 
 def opened_by_leaders(rows: Sequence[Row]) -> int:
@@ -66,7 +68,8 @@ def ended(rows: Sequence[Row]) -> Iterator[Open]:
         elif event.kind == Kind.MARKER_APPENDED and producer_id in opened:
             if opened[producer_id][1].offset == event.first_offset:
                 begun = opened.pop(producer_id)
-                yield _open(begun, added.get(producer_id))._replace(ended=event.time, end_row=row)
+                transaction = _open(begun, added.get(producer_id), event.node)
+                yield transaction._replace(ended=event.time, end_row=row)
         elif event.kind in CUTS or (event.kind == Kind.REPLICA_STOPPED and event.step in _DELETES):
             end = kept_below(event) if event.kind in CUTS else 0
             opened = {key: item for key, item in opened.items() if not _is_cut(item, event, end)}
@@ -76,12 +79,13 @@ def _is_cut(opened: Row, event: Event, end: int) -> bool:
     return opened[1].node == event.node and (opened[1].offset or 0) >= end
 
 
-def _open(opened: Row, added: Event | None) -> Open:
+def _open(opened: Row, added: Event | None, leader: int | None) -> Open:
     row, event = opened
     times = [event.time, *(() if added is None else (added.time,))]
     timeout_ms = None if added is None else added.timeout_ms
     producer_id = event.producer_id if event.producer_id is not None else -1
-    return Open(producer_id, event.offset or 0, event.node or 0, row, max(times), timeout_ms)
+    transaction = Open(producer_id, event.offset or 0, event.node or 0, row, max(times), timeout_ms)
+    return transaction if leader is None else transaction._replace(leader=leader)
 
 
 def open_at_end(rows: Sequence[Row]) -> Iterator[Open]:
@@ -96,7 +100,7 @@ def open_at_end(rows: Sequence[Row]) -> Iterator[Open]:
         if event.kind == Kind.TRANSACTION_PARTITION_ADDED
     }
     for producer_id, opened in _open_in_log(rows, last.node).items():
-        yield _open(opened, added.get(producer_id))
+        yield _open(opened, added.get(producer_id), last.node)
 
 
 def _open_in_log(rows: Sequence[Row], node: int | None) -> dict[int, Row]:

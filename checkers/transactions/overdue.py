@@ -2,9 +2,10 @@
 
 A transaction ends within the time-out of its producer, the interval in which coordinators look for such transactions,
 and the time that a cluster may take to recover. Only time without faults counts. A machine without power sends no
-reset: a coordinator that has sent it markers waits for ``request.timeout.ms``, 30 s, even if the machine is back. Until
-then the power cut counts as in force. Nothing is certain where a fault moved a wall clock, by which coordinators
-measure time-outs, nor where the machine may have been slow (``unexplained``).
+reset: a coordinator that has sent markers to this broker waits for ``request.timeout.ms``, 30 s, even if the machine is
+back. Until then the power cut counts as in force for the partitions of which the broker takes the markers. Nothing is
+certain where a fault moved a wall clock, by which coordinators measure time-outs, nor where the machine may have been
+slow (``unexplained``).
 
 Source: KIP-98; TransactionCoordinator.abortTimedOutTransactions; TransactionMarkerChannelManager (one request at a
 time to each broker).
@@ -12,6 +13,7 @@ time to each broker).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -27,8 +29,6 @@ _END: Final = "end"
 _POWER_CUT: Final = "power-cut"
 _CLOCKS: Final = "clock"
 """In the names of faults that move wall clocks."""
-
-
 REQUEST_TIMEOUT_MS: Final = 30_000
 """Kafka's default of ``request.timeout.ms``, and the longest that a target here has."""
 
@@ -38,8 +38,12 @@ class RunTime:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
-        self.windows = unexplained.without_faults(rows, _END, _waits_for_machines(rows))
+        self.windows = unexplained.without_faults(rows, _END)
         """The times (ns) in which no fault was in force, up to the end."""
+        self._windows_of = {
+            leader: unexplained.without_faults(rows, _END, waits)
+            for leader, waits in _waits_for_machines(rows).items()
+        }
         self.last_window = self.windows[-1] if self.windows else (0, 0)
         self.end_row = max((row for row, event in rows if event.phase == _END), default=None)
         clocks = (event.time for _, event in rows if _CLOCKS in (event.fault or ""))
@@ -48,6 +52,10 @@ class RunTime:
         self._interval_ms = next(
             (event.duration_ms for _, event in rows if event.setting == ABORT_INTERVAL), None
         )
+
+    def windows_of(self, leader: int) -> list[tuple[int, int]]:
+        """Return the windows in which no fault was in force for markers that this broker takes; at least one."""
+        return self._windows_of.get(leader, self.windows) or [(0, 0)]
 
     def measured_until(self, end: int) -> int:
         """Return the last time (ns) up to ``end`` for which the delays of nemesis itself are known."""
@@ -70,11 +78,12 @@ class RunTime:
         return unexplained.excuse(self._rows, since, end, lasted_ms - bound_ms)
 
 
-def _waits_for_machines(rows: Sequence[Row]) -> Spans:
-    """Return the spans (ns) in which a coordinator may wait for an answer of a machine that has lost power."""
-    cuts = (
-        event.time
-        for _, event in rows
-        if event.kind == Kind.FAULT_APPLIED and event.fault == _POWER_CUT
-    )
-    return spans((time, time + REQUEST_TIMEOUT_MS * MS) for time in cuts)
+def _waits_for_machines(rows: Sequence[Row]) -> dict[int, Spans]:
+    """Return, by broker whose machine has lost power, the spans (ns) in which a coordinator may wait for its answer."""
+    pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for _, event in rows:
+        if event.kind == Kind.FAULT_APPLIED and event.fault == _POWER_CUT:
+            for target in event.targets or ():
+                broker = int(target.removeprefix("broker-"))
+                pairs[broker].append((event.time, event.time + REQUEST_TIMEOUT_MS * MS))
+    return {broker: spans(items) for broker, items in pairs.items()}

@@ -198,13 +198,18 @@ class TestHanging:
         assert hanging(LED, opened(3), fault, ended, measured(1_000)).verdict is Verdict.VALID
 
     @pytest.mark.parametrize(
-        ("name", "expected"), [("kill", Verdict.INVALID), ("power-cut", Verdict.VALID)]
+        ("name", "broker", "expected"),
+        [
+            ("kill", 1, Verdict.INVALID),
+            ("power-cut", 1, Verdict.VALID),
+            ("power-cut", 2, Verdict.INVALID),
+        ],
     )
     def test_a_coordinator_may_wait_for_a_machine_that_lost_power(
-        self, name: str, expected: Verdict
+        self, name: str, broker: int, expected: Verdict
     ) -> None:
         """As in `transactions` with all faults, seed 60172: the machine was back, and had not sent a reset."""
-        about = {"fault": name, "fault_id": 1, "targets": ["broker-1"]}
+        about = {"fault": name, "fault_id": 1, "targets": [f"broker-{broker}"]}
         fault = [
             harness(10, "fault-invoke", **about),
             harness(11, "fault-applied", effect="measured", **about),
