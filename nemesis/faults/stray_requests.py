@@ -34,8 +34,17 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from msgspec import Meta
 
 from nemesis.faults import selectors
-from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
+from nemesis.faults.base import (
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    Selector,
+    SelectorUnresolved,
+    selector_field,
+)
 from nemesis.faults.churn import controller_of, end_a_session
+from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.link_rules import CopyRequests, LinkGuard, StrandRequests
 from nemesis.interfaces.brokers import AlterPartitionRequests
 from nemesis.interfaces.ensemble import Ensemble
@@ -52,7 +61,7 @@ from nemesis.interfaces.links import (
 from nemesis.interfaces.network import StrayLinks
 from nemesis.interfaces.unsupported import supported
 from nemesis.support.errors import UsageError
-from nemesis.support.node_names import node_of
+from nemesis.support.node_names import id_of, node_of
 
 RequestKind = Literal[
     "control",
@@ -137,7 +146,18 @@ class StrayRequests(Fault, frozen=True, kw_only=True):
 
     async def aim(self, context: FaultContext, rng: Random) -> StrayRequestsStrike:
         victim = (await selectors.resolve(self.selector, context, rng))[0]
+        proposes = self.requests == "alter-partition"
+        if proposes and not is_proposing(victim, await context.view.snapshot()):
+            raise SelectorUnresolved(f"{victim} has no partition whose ISR may change")
         return StrayRequestsStrike(self, context, victim, rng)
+
+
+def is_proposing(node: str, snapshot: ClusterSnapshot) -> bool:
+    """Whether elections can make the node lead other replicas: one that was drained of replicas sends nothing."""
+    broker = id_of(node)
+    return any(
+        broker in state.target and len(state.target) > 1 for state in snapshot.partitions.values()
+    )
 
 
 class StrayRequestsStrike:
@@ -170,8 +190,8 @@ class StrayRequestsStrike:
         next_election = loop.time()
         strayed = await self._strayed() - before
         while strayed == 0 and loop.time() < deadline:
-            is_idle = self._needs_elections and not (await self.verify()).detail["astray"]
-            if is_idle and loop.time() >= next_election:
+            is_due = self._needs_elections and loop.time() >= next_election
+            if is_due and not await self._are_copies_under_way():
                 ended += await self._end_a_session(spares_controller=False)
                 next_election = loop.time() + ELECTION_INTERVAL_S
             await asyncio.sleep(POLL_INTERVAL_S)
@@ -204,6 +224,9 @@ class StrayRequestsStrike:
         if self._fault.fate == "copied":
             return sum(counter.copies for counter in counters)
         return sum(counter.held_bytes for counter in counters)
+
+    async def _are_copies_under_way(self) -> bool:
+        return self._fault.fate == "copied" and not (await self.verify()).is_effective
 
     @property
     def _needs_elections(self) -> bool:

@@ -2,9 +2,10 @@
 
 Filled by UpdateMetadata alone, so it lags behind ZooKeeper, by different amounts on different brokers.
 An update replaces the brokers and merges the partitions (leader −2 removes one). A partition keeps its state
-when the update holds an older one: a request that is sent again may arrive after a newer one. For the same reason what
-was announced as deleted is remembered by its topic id, and nothing that is said of it later counts. The whole state is
-one immutable snapshot that is exchanged at once: whoever answers from ``snapshot`` sees a single state.
+when the update holds an older one: a request that is sent again may arrive after a newer one. The brokers of such a
+late update do not count, either. For the same reason what was announced as deleted is remembered by its topic id, and
+nothing that is said of it later counts. The whole state is one immutable snapshot that is exchanged at once: whoever
+answers from ``snapshot`` sees a single state.
 """
 
 from __future__ import annotations
@@ -51,11 +52,15 @@ class MetadataCache:
         live_brokers: Iterable[Broker],
         partitions: Iterable[UpdateMetadataPartitionState],
     ) -> list[TopicPartition]:
-        """Take over an UpdateMetadataRequest whose epochs were checked; returns what it deleted."""
+        """Take over an UpdateMetadataRequest whose epochs were checked; returns what it deleted.
+
+        A request with an older state of a partition is late, so its live brokers do not replace the newer ones.
+        """
         topics = dict(self.snapshot.topics)
         topic_ids = dict(self.snapshot.topic_ids)
         copied: dict[str, dict[int, UpdateMetadataPartitionState]] = {}
         deleted: list[TopicPartition] = []
+        is_late = False
         for state in partitions:
             topic, partition = state.topic_partition.topic, state.topic_partition.partition
             if topic not in copied:
@@ -71,6 +76,7 @@ class MetadataCache:
             if self.is_deleted(state.topic_id, partition):
                 continue
             if known is not None and _is_older(state, known):
+                is_late = True
                 continue
             copied[topic][partition] = state
             if state.topic_id is not None:
@@ -84,7 +90,7 @@ class MetadataCache:
         self.snapshot = MetadataSnapshot(
             controller_id=controller_id,
             controller_epoch=controller_epoch,
-            brokers={broker.id: broker for broker in sorted(live_brokers, key=lambda b: b.id)},
+            brokers=self.snapshot.brokers if is_late else _by_id(live_brokers),
             topics=topics,
             topic_ids=topic_ids,
             topic_names={topic_id: name for name, topic_id in topic_ids.items()},
@@ -142,6 +148,10 @@ class MetadataCache:
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return self.snapshot.topic_names.get(topic_id)
+
+
+def _by_id(brokers: Iterable[Broker]) -> dict[int, Broker]:
+    return {broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}
 
 
 def _is_another_topic(

@@ -7,9 +7,16 @@ from random import Random
 
 import pytest
 
-from nemesis.faults.base import DrawRange, FaultContext
+from nemesis.faults.base import DrawRange, FaultContext, SelectorUnresolved
+from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.faults.pause import Pause
-from nemesis.faults.stray_requests import ELECTIONS, Fate, RequestKind, StrayRequests
+from nemesis.faults.stray_requests import (
+    ELECTIONS,
+    Fate,
+    RequestKind,
+    StrayRequests,
+    is_proposing,
+)
 from nemesis.support.errors import UsageError
 from nemesis.workloads.kafka.transactional_producer import TransactionalProducer
 from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
@@ -56,6 +63,28 @@ def test_it_is_not_healed_while_a_connection_is_stopped() -> None:
         )
         assert not (await strike.verify()).is_effective
         await healed(strike, context)
+
+    in_cluster(test)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "removing", "expected"),
+    [((1, 2), (), True), ((1, 3), (), False), ((2,), (), False), ((1, 2, 3), (2,), False)],
+)
+def test_a_broker_proposes_an_isr_only_where_it_can_lead_others(
+    replicas: tuple[int, ...], removing: tuple[int, ...], expected: bool
+) -> None:
+    state = PartitionState(1, leader_epoch=0, isr=(1,), replicas=replicas, removing=removing)
+
+    assert is_proposing("broker-2", ClusterSnapshot(partitions={("t", 0): state})) is expected
+
+
+def test_no_alter_partition_is_awaited_of_a_broker_without_replicas() -> None:
+    async def test(context: FaultContext) -> None:
+        assert not (await context.view.snapshot()).partitions
+        fault = StrayRequests(requests="alter-partition", selector="broker-2")
+        with pytest.raises(SelectorUnresolved, match="broker-2 has no partition"):
+            await fault.aim(context, Random(1))
 
     in_cluster(test)
 

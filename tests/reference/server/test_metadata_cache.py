@@ -111,6 +111,18 @@ def test_an_older_state_does_not_come_back(older: UpdateMetadataPartitionState) 
 
 
 @pytest.mark.parametrize("older", OLDER)
+def test_live_brokers_of_a_late_update_do_not_come_back(
+    older: UpdateMetadataPartitionState,
+) -> None:
+    cache = MetadataCache(1)
+    cache.update(1, 2, BROKERS, [NEWEST])
+
+    cache.update(1, 2, BROKERS[1:], [older, state(1, leader=2)])
+
+    assert [broker.id for broker in cache.alive_brokers()] == [1, 2]
+
+
+@pytest.mark.parametrize("older", OLDER)
 def test_a_newer_state_replaces_an_older_one(older: UpdateMetadataPartitionState) -> None:
     cache = MetadataCache(1)
     cache.update(1, 2, BROKERS, [older])
