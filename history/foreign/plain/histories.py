@@ -4,40 +4,47 @@ A history is *plain* if each line is an operation of a client in a common form (
 ``nemesis``, the lines are in order, and each process does one thing at a time. Then no line is damaged, and at most
 notes are written about the file. ``read_plain`` returns None for any other file, and ``importing.read_file`` reads it.
 
-The text is cut into chunks at line ends; threads read them at the same time. Limits: the file and up to 96 bytes for
-each line are in memory at once; columns that no line fills take none. Micro-operations take up to four times the file
-of address space, and half of that or less in memory.
+Threads read the chunks of the text (``texts``) at the same time. Limits: up to 96 bytes for each line are in memory at
+once; columns that no line fills take none. Micro-operations take up to four times the file of address space, and half
+of that or less in memory.
 """
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
+from queue import SimpleQueue
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 
 from nemesis.history.foreign import edn
 from nemesis.history.foreign.edn import EdnError
-from nemesis.history.foreign.lines import GZIP, says_nothing
+from nemesis.history.foreign.lines import says_nothing
 from nemesis.history.foreign.operation_order import LINE_NS
 from nemesis.history.foreign.operations import NotAnOperation, Operation, operation_of
 from nemesis.history.foreign.plain import columns
 from nemesis.history.foreign.plain.columns import Bytes, Numbers
+from nemesis.history.foreign.plain.texts import (
+    Chunk,
+    Text,
+    buffer_for,
+    divide,
+    lines_of,
+    text_of,
+)
 from nemesis.history.foreign.problems import Damage, Problems
 from nemesis.history.freed_memory import keep_freed_memory
 
 WORTH_COMPILED: Final = 2_000_000
 """Bytes of a file that are worth importing compiled code for."""
-CHUNK_BYTES: Final = 8_000_000
 MAX_OTHERS: Final = 1_000
 """Lines that are not plain, beyond one in a hundred, before the file is not plain."""
 MOST_NUMBERS: Final = 2**30
@@ -61,7 +68,6 @@ _FUNCTIONS: Final = MappingProxyType(
     {"register": 0b0011, "cas-register": 0b0111, "list-append": 0b1000, "rw-register": 0b1000}
 )
 """A bit for each function of a workload, as ``columns`` counts them."""
-_NO_TEXT: Final = np.zeros(0, dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,33 +108,46 @@ def read_plain(path: Path, workload: str) -> PlainHistory | None:
     """
     if workload not in _KINDS or find_spec("numba") is None or not path.is_file():
         return None
-    with ThreadPoolExecutor(1) as reader:
-        reading = reader.submit(_text, path)
+    with path.open("rb", buffering=0) as file, ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(_divided, path, file)
         if path.stat().st_size >= WORTH_COMPILED:
             import_module("nemesis.history.foreign.plain.compiled")
-    text = reading.result()
-    if text is None:
-        return None
-    keep_freed_memory()
-    return parse_plain(text, workload)
+        text, chunks = reading.result()
+        if not chunks:
+            return None
+        keep_freed_memory()
+        return parse_plain(text, chunks, workload)
 
 
-def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
-    """Return the history in a text that ends with a line feed; None if it is not plain."""
+def _divided(path: Path, file: BinaryIO) -> tuple[Text, list[Chunk]]:
+    """The text of a file and its chunks; none if it does not begin like a plain one, or is small."""
+    text = text_of(path, file)
+    probe = np.empty(PROBE_BYTES, dtype=np.uint8)
+    beginning = probe[: text.read(0, probe)].tobytes()
+    if beginning[:1] not in _BEGINNINGS or b"\0" in beginning:
+        return text, []
+    chunks = divide(text)
+    return text, chunks if chunks[-1].stop >= WORTH_COMPILED else []
+
+
+def parse_plain(text: Text, chunks: list[Chunk], workload: str) -> PlainHistory | None:
+    """Return the history in a text; None if it is not plain. Raises OSError."""
     from nemesis.history.foreign.plain.pairing import pair
 
-    rows, flat, numbers = _scanned(text, _KINDS[workload])
-    if max(len(rows), numbers) > MOST_NUMBERS:
+    scanned = _scanned(text, chunks, _KINDS[workload])
+    if scanned is None or max(len(scanned.rows), scanned.numbers) > MOST_NUMBERS:
         return None
-    others = _others(text, rows)
+    rows, words = scanned.rows, scanned.words
+    others = _others(words, rows)
     if others is None:
         return None
     is_said = rows[:, columns.STATUS] != columns.BLANK
     position = np.cumsum(is_said) - 1
     others = {int(position[line]): operation for line, operation in others.items()}
+    is_error = rows[:, columns.STATUS] == columns.PLAIN
+    errors = _errors({int(position[line]): words[line] for line in words if is_error[line]})
     line = np.flatnonzero(is_said) + 1
     rows = rows if is_said.all() else rows.T[:, is_said].T
-    errors = _errors(text, rows)
     problems = Problems()
     time = _times(rows, line, problems)
     is_client = rows[:, columns.STATUS] == columns.PLAIN
@@ -137,12 +156,12 @@ def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     names, process_numbers = _numbered(rows[is_client, columns.PROCESS])
     process, seq, op, source = (np.full(len(rows), -1, dtype=np.int64) for _ in range(4))
     process[is_client] = process_numbers
-    if not pair(rows, process, len(names), _FUNCTIONS[workload], flat, seq, op, source):
+    if not pair(rows, process, len(names), _FUNCTIONS[workload], scanned.flat, seq, op, source):
         return None
     seq[~is_client] = np.count_nonzero(is_client) + np.arange(len(others))
     return PlainHistory(
         rows,
-        flat,
+        scanned.flat,
         line,
         time,
         process,
@@ -157,63 +176,72 @@ def parse_plain(text: Bytes, workload: str) -> PlainHistory | None:
     )
 
 
-def _text(path: Path) -> Bytes | None:
-    """The text of a file, decompressed, with a line feed at its end; None if it does not begin like a plain one."""
-    with path.open("rb") as file:
-        beginning = file.read(len(GZIP))
-    if beginning == GZIP:
-        content = _decompressed(path)
-    else:
-        is_worth_it = path.stat().st_size >= WORTH_COMPILED and beginning[:1] in _BEGINNINGS
-        # numpy asks for large pages: to read into bytes takes twice as long.
-        content = np.fromfile(path, dtype=np.uint8) if is_worth_it else _NO_TEXT
-    probe = content[:PROBE_BYTES].tobytes()
-    if len(content) < WORTH_COMPILED or probe[:1] not in _BEGINNINGS or b"\0" in probe:
-        return None
-    text = content if content[-1] == ord("\n") else np.append(content, np.uint8(ord("\n")))
-    # Code is compiled once for texts that nothing writes to, and again for others.
-    text.setflags(write=False)
-    return text
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """All lines of a text: their rows and micro-operations, and how many numbers these are.
+
+    ``words``: the error of a plain line, and the whole of another one, by line.
+    """
+
+    rows: Numbers
+    flat: Numbers
+    numbers: int
+    words: dict[int, str]
 
 
-def _decompressed(path: Path) -> Bytes:
-    """The text of a file; empty if it is damaged, which the reader of lines reports."""
-    try:
-        with gzip.open(path) as file:
-            return np.frombuffer(file.read(), dtype=np.uint8)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        return _NO_TEXT
+def _scanned(text: Text, chunks: list[Chunk], kind: int) -> _Scanned | None:
+    """The lines of all chunks. None if too many are not plain, or the text has changed since it was divided."""
+    from nemesis.history.foreign.plain.scanning import scan
 
-
-def _scanned(text: Bytes, kind: int) -> tuple[Numbers, Numbers, int]:
-    """The rows of all lines, their micro-operations, and how many numbers these are: between chunks there are gaps."""
-    from nemesis.history.foreign.plain.scanning import lines, scan
-
-    cuts = [0]
-    while cuts[-1] < len(text):
-        offset = min(cuts[-1] + CHUNK_BYTES, len(text)) - 1
-        while text[offset] != ord("\n"):
-            offset += 1
-        cuts.append(offset + 1)
-    chunks = list(pairwise(cuts))
     # A number takes two bytes of text at least; the rest is for a line that turns out not to be plain.
-    room = [(stop - start) // 2 + 8 if kind != _OBJECT else 0 for start, stop in chunks]
+    room = [(chunk.stop - chunk.start) // 2 + 8 if kind != _OBJECT else 0 for chunk in chunks]
     first_numbers = list(accumulate(room, initial=0))
     # Memory that is never written to is never taken.
     flat = np.empty(first_numbers[-1], dtype=np.int64)
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        counts = threads.map(lambda chunk: lines(text, *chunk), chunks)
-        first_rows = list(accumulate(counts, initial=0))
-        rows = np.zeros((columns.COLUMNS, first_rows[-1]), dtype=np.int64).T
+    count = sum(chunk.lines for chunk in chunks)
+    rows = np.zeros((columns.COLUMNS, count), dtype=np.int64).T
+    most_others = MAX_OTHERS + count // 100
+    threads = os.cpu_count() or 1
+    buffers: SimpleQueue[Bytes] = SimpleQueue()
+    for _ in range(threads):
+        buffers.put(buffer_for(chunks))
 
-        def read(chunk: tuple[int, int], first_row: int, first_number: int) -> int:
-            return scan(text, *chunk, kind, rows, first_row, flat, first_number)
+    def read(chunk: Chunk, first_number: int) -> tuple[int, dict[int, str]] | None:
+        buffer = buffers.get()
+        try:
+            lines = lines_of(text, chunk, buffer)
+            if lines is None:
+                return None
+            numbers = scan(lines, kind, rows, chunk.first_line, flat, first_number)
+            own = rows[chunk.first_line : chunk.first_line + chunk.lines]
+            if np.count_nonzero(own[:, columns.STATUS] == columns.OTHER) > most_others:
+                return None
+            return numbers, _words(lines, own, chunk.first_line)
+        finally:
+            buffers.put(buffer)
 
-        numbers = sum(threads.map(read, chunks, first_rows, first_numbers))
-    return rows, flat, numbers
+    numbers, words = 0, {}
+    with ThreadPoolExecutor(threads) as pool:
+        for answer in pool.map(read, chunks, first_numbers):
+            if answer is None:
+                pool.shutdown(cancel_futures=True)
+                return None
+            numbers += answer[0]
+            words |= answer[1]
+    return _Scanned(rows, flat, numbers, words)
 
 
-def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
+def _words(text: Bytes, rows: Numbers, first_line: int) -> dict[int, str]:
+    """The words of the spans of lines, by line."""
+    lines = np.flatnonzero(rows[:, columns.SPAN_END])
+    spans = rows[lines, columns.SPAN_START : columns.SPAN_END + 1].tolist()
+    return {
+        first_line + line: bytes(text[start:end]).decode("utf-8", errors="replace")
+        for line, (start, end) in zip(lines.tolist(), spans, strict=True)
+    }
+
+
+def _others(words: Mapping[int, str], rows: Numbers) -> dict[int, Operation] | None:
     """The operations of lines that are not plain, by line; fills their rows. None if one is not of ``nemesis``."""
     lines = np.flatnonzero(rows[:, columns.STATUS] == columns.OTHER)
     if len(lines) > MAX_OTHERS + len(rows) // 100:
@@ -221,19 +249,17 @@ def _others(text: Bytes, rows: Numbers) -> dict[int, Operation] | None:
     others: dict[int, Operation] = {}
     for line in lines.tolist():
         row = rows[line]
-        words = _words(text, row[columns.SPAN_START], row[columns.SPAN_END])
-        if says_nothing(words):
+        if says_nothing(words[line]):
             row[columns.STATUS] = columns.BLANK
             continue
         try:
-            operation = operation_of(edn.loads(words), line + 1)
+            operation = operation_of(edn.loads(words[line]), line + 1)
         except (EdnError, NotAnOperation):
             return None
         if operation.is_of_client:
             return None
         row[columns.TIME] = columns.MISSING if operation.time is None else operation.time
         row[columns.INDEX] = columns.MISSING if operation.index is None else operation.index
-        row[columns.SPAN_END] = 0
         others[line] = operation
     return others
 
@@ -248,25 +274,15 @@ def _numbered(processes: Numbers) -> tuple[Numbers, Numbers]:
     return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[processes]
 
 
-def _words(text: Bytes, start: int, end: int) -> str:
-    return bytes(text[start:end]).decode("utf-8", errors="replace")
-
-
-def _errors(text: Bytes, rows: Numbers) -> dict[int, Any] | None:
-    """The errors that lines state; None if one is not EDN."""
-    lines = np.flatnonzero(rows[:, columns.SPAN_END])
-    spans = rows[lines, columns.SPAN_START : columns.SPAN_END + 1].tolist()
+def _errors(words: Mapping[int, str]) -> dict[int, Any] | None:
+    """The errors that lines state, by the same key as their words; None if one is not EDN."""
     known: dict[str, Any] = {}
-    errors = {}
-    for line, (start, end) in zip(lines.tolist(), spans, strict=True):
-        words = _words(text, start, end)
-        try:
-            error = known[words] if words in known else known.setdefault(words, edn.loads(words))
-        except EdnError:
-            return None
-        if error is not None:
-            errors[line] = error
-    return errors
+    try:
+        for text in set(words.values()):
+            known[text] = edn.loads(text)
+    except EdnError:
+        return None
+    return {line: known[text] for line, text in words.items() if known[text] is not None}
 
 
 def _times(rows: Numbers, line: Numbers, problems: Problems) -> Numbers | None:

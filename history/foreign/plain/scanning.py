@@ -418,32 +418,16 @@ def _is_answered(row: Numbers, flat: Numbers) -> bool:
 
 
 @compiled
-def lines(text: Bytes, start: int, stop: int) -> int:
-    """Return how many lines end from ``start`` to ``stop``."""
-    count = 0
-    for offset in range(start, stop):
-        count += text[offset] == _LF
-    return count
-
-
-@compiled
 def scan(
-    text: Bytes,
-    start: int,
-    stop: int,
-    kind: int,
-    rows: Numbers,
-    first_row: int,
-    flat: Numbers,
-    first_number: int,
+    text: Bytes, kind: int, rows: Numbers, first_row: int, flat: Numbers, first_number: int
 ) -> int:
-    """Read the lines of a text from ``start`` to ``stop``, where a line ends. Return how many numbers ``flat`` got.
+    """Read the lines of a text. Return how many numbers ``flat`` got.
 
     ``rows``: a row of ``COLUMNS`` zeros for each line, from ``first_row`` on. ``flat`` takes the micro-operations, from
     ``first_number`` on.
     """
-    offset, line, used = start, first_row, first_number
-    while offset < stop:
+    offset, line, used = 0, first_row, first_number
+    while offset < len(text):
         row = rows[line]
         for column in range(SHAPE + 1):
             row[column] = MISSING

@@ -16,6 +16,7 @@ from nemesis.history.foreign.origins import FILE
 from nemesis.history.foreign.plain import histories
 from nemesis.history.foreign.plain.events import write_plain
 from nemesis.history.foreign.plain.histories import PlainHistory, parse_plain, read_plain
+from nemesis.history.foreign.plain.texts import CHUNK_BYTES, MemoryText, divide
 from nemesis.history.ingest import ingest
 from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory, RunInfo
@@ -37,8 +38,9 @@ NEMESIS_LINES = (
 )
 
 
-def plain(text: str, workload: str) -> PlainHistory | None:
-    return parse_plain(np.frombuffer(text.encode(), dtype=np.uint8), workload)
+def plain(text: str, workload: str, chunk_bytes: int = CHUNK_BYTES) -> PlainHistory | None:
+    content = MemoryText(np.frombuffer(text.encode(), dtype=np.uint8))
+    return parse_plain(content, divide(content, chunk_bytes), workload)
 
 
 def micros(
@@ -144,13 +146,11 @@ def test_random_histories_give_the_same_events(workload: str, tmp_path: Path) ->
     assert read > 130
 
 
-def test_a_text_of_many_chunks_gives_the_same_events(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(histories, "CHUNK_BYTES", 100)
+@pytest.mark.parametrize("chunk_bytes", [1, 100])
+def test_a_text_of_many_chunks_gives_the_same_events(chunk_bytes: int, tmp_path: Path) -> None:
     for number, workload in enumerate(WORKLOADS):
         text = drawn(Random(f"{workload}/15"), workload)
-        history = plain(text, workload)
+        history = plain(text, workload, chunk_bytes)
         assert history is not None
         compare(history, text, workload, tmp_path / str(number))
 
