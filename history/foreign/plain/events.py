@@ -6,6 +6,8 @@ time, so ``sorted_pieces`` uses the file as it is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ from nemesis.history.foreign.names import word_of
 from nemesis.history.foreign.operations import NEMESIS
 from nemesis.history.foreign.origins import FILE
 from nemesis.history.foreign.plain import columns as layout
+from nemesis.history.foreign.plain.columns import Numbers
 from nemesis.history.foreign.plain.histories import PlainHistory
 from nemesis.history.foreign.vocabulary import aside
 from nemesis.history.schema import SCHEMA
@@ -29,9 +32,13 @@ _FUNCTIONS: Final = ("read", "write", "cas", "txn")
 
 def write_plain(history: PlainHistory, directory: Path, raw: Path) -> Imported:
     """Write the events into ``raw``, and the lines of the events into ``directory``. Raises OSError."""
-    rows = events_of_plain(history)
-    with pa.OSFile(str(raw), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
-        writer.write_table(rows, max_chunksize=BATCH_ROWS)
+    words = _words_of(history)
+    schema = _schema(history, words)
+    with pa.OSFile(str(raw), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        # A batch at a time: its arrays take the memory of those of the batch before.
+        for start in range(0, len(history.line), BATCH_ROWS):
+            part = slice(start, min(start + BATCH_ROWS, len(history.line)))
+            writer.write_batch(_batch(history, words, schema, part))
     np.save(directory / FILE, _origins(history))
     return Imported(
         operations=len(history.line),
@@ -44,68 +51,105 @@ def write_plain(history: PlainHistory, directory: Path, raw: Path) -> Imported:
     )
 
 
-def events_of_plain(history: PlainHistory) -> pa.Table:
-    """Return the events in the order of time: those columns of the schema that are set."""
-    rows, is_client = history.rows, history.process >= 0
-    columns: dict[str, Any] = {
-        "time": history.time,
-        "seq": history.seq,
-        "op": pa.array(history.op, mask=~is_client),
-    }
-    columns |= _words(history)
-    if (rows[is_client, layout.F] == layout.TXN).any():
-        columns["micro_operations"] = _micro_operations(history)
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of the events: each different one once, as dictionaries of Arrow, and where the rare ones stand."""
+
+    functions: list[str | None]
+    processes: list[str]
+    errors: list[str]
+    error_at: dict[int, int]
+    """The position in ``errors`` of what a line states."""
+    originals: dict[int, str | None]
+
+
+def _words_of(history: PlainHistory) -> _Words:
+    others = history.others
+    errors = {**history.errors}
+    errors |= {line: other.error for line, other in others.items() if other.error is not None}
+    texts = {line: word_of(error) for line, error in errors.items()}
+    codes = {text: code for code, text in enumerate(dict.fromkeys(texts.values()))}
+    return _Words(
+        functions=list(dict.fromkeys([*_FUNCTIONS, *(other.f for other in others.values())])),
+        processes=[*map(str, history.process_names.tolist()), NEMESIS],
+        errors=list(codes),
+        error_at={line: codes[text] for line, text in texts.items()},
+        originals={line: aside(other)["original"] for line, other in others.items()},
+    )
+
+
+def _schema(history: PlainHistory, words: _Words) -> pa.Schema:
+    """The columns that any event sets."""
+    f, shape, type_ = (history.rows[:, column] for column in (layout.F, layout.SHAPE, layout.TYPE))
+    names = {"time", "seq", "op", "kind", "f", "process"}
+    names |= {"error"} if words.errors else set()
+    names |= {"original"} if words.originals else set()
+    is_client = history.process >= 0
+    if (f[is_client] == layout.TXN).any():
+        names |= {"micro_operations"}
     else:
-        columns |= _values(history)
-    fields = [field for field in SCHEMA if field.name in columns]
-    arrays = [pa.array(columns[field.name], field.type) for field in fields]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+        is_cas = f == layout.CAS
+        is_keyed = _has_key(is_cas, shape) & (type_ == layout.INVOKE) & is_client
+        names |= {"value"}
+        names |= {"key"} if is_keyed.any() else set()
+        names |= {"values"} if (is_cas & is_client).any() else set()
+    return pa.schema([field for field in SCHEMA if field.name in names])
 
 
-def _words(history: PlainHistory) -> dict[str, Any]:
+def _batch(
+    history: PlainHistory, words: _Words, schema: pa.Schema, part: slice
+) -> pa.RecordBatch:
+    """The events of a part of the lines, in the order of time."""
+    source = history.source[part]
+    is_client = source >= 0
+    columns: dict[str, Any] = {
+        "time": history.time[part],
+        "seq": history.seq[part],
+        "op": pa.array(history.op[part], mask=~is_client),
+    }
+    columns |= _coded_columns(history, words, part)
+    if "micro_operations" in schema.names:
+        columns["micro_operations"] = _micro_operations(history, source)
+    else:
+        columns |= _values(history, source)
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _coded_columns(history: PlainHistory, words: _Words, part: slice) -> dict[str, Any]:
     """Kinds, functions, processes, errors and the originals of operations of ``nemesis``."""
-    functions = dict.fromkeys([*_FUNCTIONS, *(other.f for other in history.others.values())])
-    f_codes = {f: code for code, f in enumerate(functions)}
-    kind, f = history.rows[:, layout.TYPE].copy(), history.rows[:, layout.F].copy()
-    originals: list[str | None] = [None] * len(kind) if history.others else []
-    errors = dict(history.errors)
-    for position, other in history.others.items():
-        said = aside(other)
-        kind[position], f[position] = layout.INFO, f_codes[other.f]
-        originals[position] = said["original"]
-        if other.error is not None:
-            errors[position] = other.error
-    names = [*map(str, history.process_names.tolist()), NEMESIS]
-    process = np.where(history.process < 0, len(names) - 1, history.process)
+    rows, process = history.rows[part], history.process[part]
+    kind, f = rows[:, layout.TYPE].copy(), rows[:, layout.F].copy()
+    positions = range(part.start, part.stop)
+    codes = {word: code for code, word in enumerate(words.functions)}
+    for line in words.originals.keys() & set(positions) if words.originals else ():
+        kind[line - part.start] = layout.INFO
+        f[line - part.start] = codes[history.others[line].f]
     columns: dict[str, Any] = {
         "kind": _coded(kind, _KINDS),
-        "f": _coded(f, tuple(functions)),
-        "process": _coded(process, names),
+        "f": _coded(f, words.functions),
+        "process": _coded(
+            np.where(process < 0, len(words.processes) - 1, process), words.processes
+        ),
     }
-    if errors:
-        texts = {position: word_of(error) for position, error in errors.items()}
-        words = list(dict.fromkeys(texts.values()))
-        codes = np.full(len(kind), -1, dtype=np.int64)
-        numbers = {word: code for code, word in enumerate(words)}
-        codes[list(texts)] = [numbers[text] for text in texts.values()]
-        columns["error"] = _coded(codes, words)
-    if originals:
-        columns["original"] = originals
+    if words.errors:
+        columns["error"] = _coded(
+            np.fromiter((words.error_at.get(line, -1) for line in positions), np.int64), words.errors
+        )
+    if words.originals:
+        columns["original"] = pa.array(map(words.originals.get, positions), pa.string())
     return columns
 
 
-def _coded(codes: np.ndarray[Any, np.dtype[np.int64]], words: Any) -> pa.DictionaryArray:
+def _coded(codes: Numbers, words: Sequence[str | None]) -> pa.DictionaryArray:
     """Words by their positions in a list, −1 for a row without a word."""
-
-    indices = pa.array(codes.astype(np.int32), mask=codes < 0)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string()))
 
 
-def _micro_operations(history: PlainHistory) -> pa.Array:
+def _micro_operations(history: PlainHistory, source: Numbers) -> pa.Array:
     from nemesis.history.foreign.plain.pairing import gather
 
-    source, rows = history.source, history.rows
-    states = source >= 0
+    rows, states = history.rows, source >= 0
     lengths = rows[source[states], layout.FLAT_END] - rows[source[states], layout.FLAT_START]
     out = np.empty(int(lengths.sum()), dtype=np.int64)
     offsets = np.zeros(len(source) + 1, dtype=np.int64)
@@ -113,27 +157,30 @@ def _micro_operations(history: PlainHistory) -> pa.Array:
     return _lists(offsets, out, ~states)
 
 
-def _values(history: PlainHistory) -> dict[str, Any]:
-    """Keys, values and the two values of compare-and-sets."""
-    is_client = history.source >= 0
-    source = np.where(is_client, history.source, 0)
+def _values(history: PlainHistory, source: Numbers) -> dict[str, Any]:
+    """Keys, values and the two values of compare-and-sets, of the lines that state them."""
+    is_client = source >= 0
+    stated = np.where(is_client, source, 0)
     f, shape, a, b, c = (
-        history.rows[:, column][source]
+        history.rows[:, column][stated]
         for column in (layout.F, layout.SHAPE, layout.A, layout.B, layout.C)
     )
     is_cas = is_client & (f == layout.CAS)
-    is_pair = shape == layout.PAIR
-    is_alone = (shape == layout.NIL) | (shape == layout.NUMBER) | (is_cas & is_pair)
-    has_value = is_client & ~is_cas & ((shape == layout.NUMBER) | is_pair)
-    columns = {}
-    if (is_client & ~is_alone).any():
-        columns["key"] = pa.array(a, mask=~is_client | is_alone)
-    columns["value"] = pa.array(np.where(is_alone, a, b), mask=~has_value)
-    if is_cas.any():
-        old, new = np.where(is_alone, a, b)[is_cas], np.where(is_alone, b, c)[is_cas]
-        offsets = np.concatenate(([0], np.cumsum(2 * is_cas)))
-        columns["values"] = _lists(offsets, np.column_stack((old, new)).ravel(), ~is_cas)
-    return columns
+    is_keyed = _has_key(is_cas, shape)
+    has_value = is_client & ~is_cas & ((shape == layout.NUMBER) | (shape == layout.PAIR))
+    old, new = np.where(is_keyed, b, a)[is_cas], np.where(is_keyed, c, b)[is_cas]
+    offsets = np.concatenate(([0], np.cumsum(2 * is_cas)))
+    return {
+        "key": pa.array(a, mask=~(is_client & is_keyed)),
+        "value": pa.array(np.where(is_keyed, b, a), mask=~has_value),
+        "values": _lists(offsets, np.column_stack((old, new)).ravel(), ~is_cas),
+    }
+
+
+def _has_key(is_cas: Any, shape: Numbers) -> Any:
+    """Whether the first number of a value is a key: not if it is alone, nor the first one of a compare-and-set."""
+    is_pair = (shape == layout.PAIR) & ~is_cas
+    return is_pair | (shape == layout.PAIR_NIL) | (shape == layout.NESTED)
 
 
 def _lists(offsets: Any, elements: Any, is_unset: Any) -> pa.Array:

@@ -220,7 +220,8 @@ def _scanned(text: Text, chunks: list[Chunk], kind: int) -> _Scanned | None:
         finally:
             buffers.put(buffer)
 
-    numbers, words = 0, {}
+    numbers = 0
+    words: dict[int, str] = {}
     with ThreadPoolExecutor(threads) as pool:
         for answer in pool.map(read, chunks, first_numbers):
             if answer is None:

@@ -13,6 +13,7 @@ import pytest
 from nemesis.history import raw_lines
 from nemesis.history.foreign.importing import Imported, read_file, write_events
 from nemesis.history.foreign.origins import FILE
+from nemesis.history.foreign.plain import events as plain_events
 from nemesis.history.foreign.plain import histories
 from nemesis.history.foreign.plain.events import write_plain
 from nemesis.history.foreign.plain.histories import PlainHistory, parse_plain, read_plain
@@ -153,6 +154,23 @@ def test_a_text_of_many_chunks_gives_the_same_events(chunk_bytes: int, tmp_path:
         history = plain(text, workload, chunk_bytes)
         assert history is not None
         compare(history, text, workload, tmp_path / str(number))
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_events_of_many_batches_are_the_same(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain_events, "BATCH_ROWS", rows)
+    texts = [
+        (workload, drawn(Random(f"{workload}/{seed}"), workload))
+        for workload in WORKLOADS
+        for seed in range(15, 20)
+    ]
+    read = [(text, workload, plain(text, workload)) for workload, text in texts]
+    for number, (text, workload, history) in enumerate(read):
+        if history is not None:
+            compare(history, text, workload, tmp_path / str(number))
+    assert sum(history is not None for _, _, history in read) > 15
 
 
 def test_a_value_that_is_discarded_behind_an_operation_is_nothing(tmp_path: Path) -> None:
