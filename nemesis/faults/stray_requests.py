@@ -26,7 +26,7 @@ Effect: bytes are stopped, or copies have arrived. Undone: no connection is stop
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
@@ -60,6 +60,7 @@ from nemesis.interfaces.links import (
 )
 from nemesis.interfaces.network import StrayLinks
 from nemesis.interfaces.unsupported import supported
+from nemesis.reference.model import TRANSACTION_STATE_TOPIC_NAME
 from nemesis.support.errors import UsageError
 from nemesis.support.node_names import id_of, node_of
 
@@ -96,6 +97,7 @@ ELECTION_INTERVAL_S: Final = 1.2
 EFFECT_TIMEOUT_S: Final = 6.0
 POLL_INTERVAL_S: Final = 0.1
 MAX_LATE_MS: Final = 10_000
+NO_LEADER: Final = -1
 
 
 class StrayRequests(Fault, frozen=True, kw_only=True):
@@ -146,10 +148,30 @@ class StrayRequests(Fault, frozen=True, kw_only=True):
 
     async def aim(self, context: FaultContext, rng: Random) -> StrayRequestsStrike:
         victim = (await selectors.resolve(self.selector, context, rng))[0]
-        proposes = self.requests == "alter-partition"
-        if proposes and not is_proposing(victim, await context.view.snapshot()):
-            raise SelectorUnresolved(f"{victim} has no partition whose ISR may change")
+        if silence := await self._silence_of(victim, context):
+            raise SelectorUnresolved(silence)
         return StrayRequestsStrike(self, context, victim, rng)
+
+    async def _silence_of(self, victim: str, context: FaultContext) -> str:
+        """Why the victim sends no such requests to others as the cluster stands; empty if it may."""
+        if self.requests not in ("alter-partition", "write-txn-markers"):
+            return ""
+        snapshot = await context.view.snapshot()
+        if self.requests == "alter-partition":
+            may = is_proposing(victim, snapshot)
+            return "" if may else f"{victim} has no partition whose ISR may change"
+        may = is_marking(victim, snapshot, context.is_alive)
+        return "" if may else f"{victim} has no living leader to send markers to"
+
+
+def is_marking(node: str, snapshot: ClusterSnapshot, is_alive: Callable[[str], bool]) -> bool:
+    """Whether others lead partitions that transactions write to: a coordinator marks its own without a link."""
+    leaders = {
+        state.leader
+        for (topic, _), state in snapshot.partitions.items()
+        if topic != TRANSACTION_STATE_TOPIC_NAME
+    }
+    return any(map(is_alive, map(node_of, leaders - {NO_LEADER, id_of(node)})))
 
 
 def is_proposing(node: str, snapshot: ClusterSnapshot) -> bool:

@@ -15,6 +15,7 @@ from nemesis.faults.stray_requests import (
     Fate,
     RequestKind,
     StrayRequests,
+    is_marking,
     is_proposing,
 )
 from nemesis.support.errors import UsageError
@@ -77,6 +78,26 @@ def test_a_broker_proposes_an_isr_only_where_it_can_lead_others(
     state = PartitionState(1, leader_epoch=0, isr=(1,), replicas=replicas, removing=removing)
 
     assert is_proposing("broker-2", ClusterSnapshot(partitions={("t", 0): state})) is expected
+
+
+@pytest.mark.parametrize(
+    ("topic", "leader", "living", "expected"),
+    [
+        ("t", 2, "broker-2", True),
+        ("__consumer_offsets", 2, "broker-2", True),
+        ("t", 1, "broker-1", False),
+        ("t", -1, "broker-1", False),
+        ("t", 2, "broker-3", False),
+        ("__transaction_state", 2, "broker-2", False),
+    ],
+)
+def test_markers_are_sent_to_living_leaders_of_what_transactions_write_to(
+    topic: str, leader: int, living: str, expected: bool
+) -> None:
+    state = PartitionState(leader, leader_epoch=0, isr=(1,), replicas=(1, 2, 3))
+    snapshot = ClusterSnapshot(partitions={(topic, 0): state})
+
+    assert is_marking("broker-1", snapshot, lambda node: node == living) is expected
 
 
 def test_no_alter_partition_is_awaited_of_a_broker_without_replicas() -> None:
