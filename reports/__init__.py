@@ -20,6 +20,7 @@ Findings are data that checkers made; this package only renders them, and draws 
 * ``containers``  which node was which container, of a run in containers
 * ``marks``       faults, phases and findings, drawn behind every chart
 * ``sampling``  fewer points that draw the same line
+* ``template_cache``  compiled templates, kept for the next report
 * ``wording``   what each property promises, and how values are written
 * ``junit``     one test case per property
 

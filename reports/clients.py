@@ -49,15 +49,9 @@ def operations(rows: Segment, origin_ns: int) -> Mapping[str, Operations]:
     own = own.where(_is_load(own)) if len(own) else own
     if not len(own):
         return {}
-    process, _ = own.columns.words("process")
     function, names = own.codes("f")
-    invoke = own.is_kind(Kind.INVOKE)
-    op, time = own.numbers("op"), own.numbers("time")
-    permutation = np.lexsort((~invoke, op, process))
-    first, second = permutation[:-1], permutation[1:]
-    paired = invoke[first] & ~invoke[second]
-    paired &= (process[first] == process[second]) & (op[first] == op[second])
-    begun, ended = first[paired], second[paired]
+    invoke, time = own.is_kind(Kind.INVOKE), own.numbers("time")
+    begun, ended = pairs(own.codes("process")[0], own.numbers("op"), invoke)
     outcome = np.zeros(len(own), dtype=np.int64)
     for number, kind in enumerate(OUTCOMES):
         outcome[own.is_kind(kind)] = number
@@ -76,6 +70,38 @@ def operations(rows: Segment, origin_ns: int) -> Mapping[str, Operations]:
                 open=invoked - int(of_function.sum()),
             )
     return dict(sorted(by_function.items(), key=lambda item: -len(item[1])))
+
+
+def pairs(process: Numbers, op: Numbers, invoke: Mask) -> tuple[Numbers, Numbers]:
+    """Return the rows of the invocations that were completed, and those of their completions, in any order."""
+    return _pairs_by_number(process, op, invoke) or _pairs_sorted(process, op, invoke)
+
+
+def _pairs_by_number(
+    process: Numbers, op: Numbers, invoke: Mask
+) -> tuple[Numbers, Numbers] | None:
+    """The pairs where processes share the numbers of operations, as in external histories: nothing has to be sorted.
+
+    None where a number begins or ends twice, or numbers are far apart.
+    """
+    if op.max() > 2 * len(op):
+        return None
+    begun, ended = np.flatnonzero(invoke), np.flatnonzero(~invoke)
+    begins, ends = (np.full(int(op.max()) + 1, -1, dtype=np.int64) for _ in range(2))
+    begins[op[begun]], ends[op[ended]] = begun, ended
+    if np.count_nonzero(begins >= 0) < len(begun) or np.count_nonzero(ends >= 0) < len(ended):
+        return None
+    is_pair = (begins >= 0) & (ends >= 0)
+    first, second = begins[is_pair], ends[is_pair]
+    return (first, second) if np.array_equal(process[first], process[second]) else None
+
+
+def _pairs_sorted(process: Numbers, op: Numbers, invoke: Mask) -> tuple[Numbers, Numbers]:
+    permutation = np.lexsort((~invoke, op, process))
+    first, second = permutation[:-1], permutation[1:]
+    paired = invoke[first] & ~invoke[second]
+    paired &= (process[first] == process[second]) & (op[first] == op[second])
+    return first[paired], second[paired]
 
 
 def _is_load(own: Segment) -> Mask:

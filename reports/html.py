@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import msgspec
 import yaml
@@ -33,9 +34,16 @@ from nemesis.reports.pictures import Numbered, Pictures
 from nemesis.reports.states import states
 from nemesis.reports.stories import judged_properties, removed_by_shrinking, with_issues
 from nemesis.reports.strip import strip
+from nemesis.reports.template_cache import template_cache
 from nemesis.reports.terms import controller_terms
 from nemesis.reports.transactions import transactions_panel
 from nemesis.reports.values import Values
+
+
+_COMPILED: Final[Mapping[str, Any]] = MappingProxyType(
+    {"autoescape": True, "optimized": False, "trim_blocks": True, "lstrip_blocks": True}
+)
+"""How templates are compiled."""
 
 
 def render(
@@ -257,10 +265,9 @@ def _first_partition(run: series.RunSeries, numbered: Sequence[Numbered]) -> str
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("nemesis.reports"),
-        autoescape=True,
         undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        bytecode_cache=template_cache(_COMPILED),
+        **_COMPILED,
     )
     environment.filters["labels"] = wording.labels
     environment.tests["broken_as_known"] = wording.is_broken_as_known

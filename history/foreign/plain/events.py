@@ -20,7 +20,7 @@ from nemesis.history.foreign.names import word_of
 from nemesis.history.foreign.operations import NEMESIS
 from nemesis.history.foreign.origins import FILE
 from nemesis.history.foreign.plain import columns as layout
-from nemesis.history.foreign.plain.columns import Numbers
+from nemesis.history.foreign.plain.columns import Positions
 from nemesis.history.foreign.plain.histories import PlainHistory
 from nemesis.history.foreign.vocabulary import aside
 from nemesis.history.schema import SCHEMA
@@ -80,7 +80,7 @@ def _words_of(history: PlainHistory) -> _Words:
 
 def _schema(history: PlainHistory, words: _Words) -> pa.Schema:
     """The columns that any event sets."""
-    f, shape, type_ = (history.rows[:, column] for column in (layout.F, layout.SHAPE, layout.TYPE))
+    f, shape, type_ = history.lines.f, history.lines.shape, history.lines.type
     names = {"time", "seq", "op", "kind", "f", "process"}
     names |= {"error"} if words.errors else set()
     names |= {"original"} if words.originals else set()
@@ -118,8 +118,8 @@ def _batch(
 
 def _coded_columns(history: PlainHistory, words: _Words, part: slice) -> dict[str, Any]:
     """Kinds, functions, processes, errors and the originals of operations of ``nemesis``."""
-    rows, process = history.rows[part], history.process[part]
-    kind, f = rows[:, layout.TYPE].copy(), rows[:, layout.F].copy()
+    process = history.process[part]
+    kind, f = (column[part].astype(np.int32) for column in (history.lines.type, history.lines.f))
     positions = range(part.start, part.stop)
     codes = {word: code for code, word in enumerate(words.functions)}
     for line in words.originals.keys() & set(positions) if words.originals else ():
@@ -141,29 +141,29 @@ def _coded_columns(history: PlainHistory, words: _Words, part: slice) -> dict[st
     return columns
 
 
-def _coded(codes: Numbers, words: Sequence[str | None]) -> pa.DictionaryArray:
+def _coded(codes: Any, words: Sequence[str | None]) -> pa.DictionaryArray:
     """Words by their positions in a list, −1 for a row without a word."""
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string()))
 
 
-def _micro_operations(history: PlainHistory, source: Numbers) -> pa.Array:
+def _micro_operations(history: PlainHistory, source: Positions) -> pa.Array:
     from nemesis.history.foreign.plain.pairing import gather
 
-    rows, states = history.rows, source >= 0
-    lengths = rows[source[states], layout.FLAT_END] - rows[source[states], layout.FLAT_START]
+    lines, states = history.lines, source >= 0
+    lengths = lines.b[source[states]] - lines.a[source[states]]
     out = np.empty(int(lengths.sum()), dtype=np.int64)
     offsets = np.zeros(len(source) + 1, dtype=np.int64)
-    gather(rows, source, history.flat, offsets, out)
+    gather(lines, source, history.flat, offsets, out)
     return _lists(offsets, out, ~states)
 
 
-def _values(history: PlainHistory, source: Numbers) -> dict[str, Any]:
+def _values(history: PlainHistory, source: Positions) -> dict[str, Any]:
     """Keys, values and the two values of compare-and-sets, of the lines that state them."""
     is_client = source >= 0
-    stated = np.where(is_client, source, 0)
+    lines, stated = history.lines, np.where(is_client, source, 0)
     f, shape, a, b, c = (
-        history.rows[:, column][stated]
-        for column in (layout.F, layout.SHAPE, layout.A, layout.B, layout.C)
+        column[stated]
+        for column in (lines.f, lines.shape, lines.a, lines.b, lines.c)
     )
     is_cas = is_client & (f == layout.CAS)
     is_keyed = _has_key(is_cas, shape)
@@ -177,7 +177,7 @@ def _values(history: PlainHistory, source: Numbers) -> dict[str, Any]:
     }
 
 
-def _has_key(is_cas: Any, shape: Numbers) -> Any:
+def _has_key(is_cas: Any, shape: Any) -> Any:
     """Whether the first number of a value is a key: not if it is alone, nor the first one of a compare-and-set."""
     is_pair = (shape == layout.PAIR) & ~is_cas
     return is_pair | (shape == layout.PAIR_NIL) | (shape == layout.NESTED)
@@ -193,5 +193,5 @@ def _origins(history: PlainHistory) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Line and index of each event, in the order of ``seq``."""
     origins = np.empty((len(history.seq), 2), dtype=np.int64)
     origins[history.seq, 0] = history.line
-    origins[history.seq, 1] = history.rows[:, layout.INDEX]
+    origins[history.seq, 1] = history.lines.indexes
     return origins

@@ -6,8 +6,6 @@ import numpy as np
 
 from nemesis.history.foreign.plain.columns import (
     CAS,
-    FLAT_END,
-    FLAT_START,
     INVOKE,
     MICRO_WRITE,
     MICROS,
@@ -19,37 +17,33 @@ from nemesis.history.foreign.plain.columns import (
     PAIR,
     PAIR_NIL,
     READ,
-    SHAPE,
     TXN,
-    TYPE,
     WRITE,
-    A,
-    B,
-    C,
-    F,
+    Lines,
     Numbers,
+    Positions,
 )
 from nemesis.history.foreign.plain.compiled import compiled
 
 
 @compiled
-def _fits_micros(asked: Numbers, answered: Numbers, flat: Numbers) -> bool:
+def _fits_micros(lines: Lines, asked: int, answered: int, flat: Numbers) -> bool:
     """Whether an answer has the micro-operations of its invocation, with the reads filled in."""
-    a, b = asked[FLAT_START], answered[FLAT_START]
-    while a < asked[FLAT_END] and b < answered[FLAT_END]:
+    a, b = lines.a[asked], lines.a[answered]
+    while a < lines.b[asked] and b < lines.b[answered]:
         if flat[a] != flat[b] or flat[a + 1] != flat[b + 1]:
             return False
         if flat[a] == MICRO_WRITE and flat[a + 3] != flat[b + 3]:
             return False
         a += 3 + max(flat[a + 2], 0)
         b += 3 + max(flat[b + 2], 0)
-    return bool(a == asked[FLAT_END] and b == answered[FLAT_END])
+    return bool(a == lines.b[asked] and b == lines.b[answered])
 
 
 @compiled
-def _has_key(row: Numbers) -> int:
+def _has_key(lines: Lines, line: int) -> int:
     """Whether the value of an operation on an object has a key (1), or none (0); −1: it is not plain."""
-    f, shape, is_answer = row[F], row[SHAPE], row[TYPE] == OK
+    f, shape, is_answer = lines.f[line], lines.shape[line], lines.type[line] == OK
     if f == CAS:
         return 1 if shape == NESTED else 0 if shape == PAIR else NOT_PLAIN
     if f == WRITE:
@@ -60,45 +54,47 @@ def _has_key(row: Numbers) -> int:
 
 
 @compiled
-def _fits_object(asked: Numbers, answered: Numbers, has_key: int) -> bool:
+def _fits_object(lines: Lines, asked: int, answered: int, has_key: int) -> bool:
     """Whether an ``ok`` on an object can be the answer to its invocation."""
-    if _has_key(answered) != has_key or (has_key and asked[A] != answered[A]):
+    a, b, c = lines.a, lines.b, lines.c
+    if _has_key(lines, answered) != has_key or (has_key and a[asked] != a[answered]):
         return False
-    is_same = asked[A] == answered[A] and asked[B] == answered[B] and asked[C] == answered[C]
-    return bool(asked[F] == READ or is_same)
+    is_same = a[asked] == a[answered] and b[asked] == b[answered] and c[asked] == c[answered]
+    return bool(lines.f[asked] == READ or is_same)
 
 
 @compiled
-def _may_begin(row: Numbers, keyed: int) -> bool:
+def _may_begin(lines: Lines, line: int, keyed: int) -> bool:
     """Whether an invocation is plain; ``keyed``: whether those before have keys, −1 before the first."""
-    if row[F] == TXN:
-        return bool(row[SHAPE] == MICROS)
-    has_key = _has_key(row)
+    if lines.f[line] == TXN:
+        return bool(lines.shape[line] == MICROS)
+    has_key = _has_key(lines, line)
     return has_key >= 0 and keyed in (-1, has_key)
 
 
 @compiled
-def _may_end(asked: Numbers, row: Numbers, keyed: int, flat: Numbers) -> bool:
+def _may_end(lines: Lines, asked: int, line: int, keyed: int, flat: Numbers) -> bool:
     """Whether a completion is plain, and that of its invocation."""
-    if asked[F] != row[F]:
+    f, shape = lines.f[line], lines.shape
+    if lines.f[asked] != f:
         return False
-    if row[TYPE] != OK:
-        return bool(asked[SHAPE] != NIL or row[SHAPE] == NIL or row[SHAPE] == NUMBER)
-    if row[F] == TXN:
-        return row[SHAPE] == MICROS and _fits_micros(asked, row, flat)
-    return _fits_object(asked, row, keyed)
+    if lines.type[line] != OK:
+        return bool(shape[asked] != NIL or shape[line] == NIL or shape[line] == NUMBER)
+    if f == TXN:
+        return shape[line] == MICROS and _fits_micros(lines, asked, line, flat)
+    return _fits_object(lines, asked, line, keyed)
 
 
 @compiled
 def pair(
-    rows: Numbers,
-    processes: Numbers,
+    lines: Lines,
+    processes: Positions,
     process_count: int,
     functions: int,
     flat: Numbers,
-    seq: Numbers,
-    op: Numbers,
-    source: Numbers,
+    seq: Positions,
+    op: Positions,
+    source: Positions,
 ) -> bool:
     """Number the events of plain lines as ``pairs.pairs`` does; return False if the lines are not plain together.
 
@@ -110,27 +106,27 @@ def pair(
     by_first = np.empty(process_count, dtype=np.int64)
     has_begun = np.zeros(process_count, dtype=np.bool_)
     known, events, operations, keyed = 0, 0, 0, -1
-    for line in range(len(rows)):
+    for line in range(len(processes)):
         process = processes[line]
         if process < 0:
             continue
-        row, begun = rows[line], under_way[process]
-        if not (functions >> row[F]) & 1 or (begun >= 0) == (row[TYPE] == INVOKE):
+        type_, f, begun = lines.type[line], lines.f[line], under_way[process]
+        if not (functions >> f) & 1 or (begun >= 0) == (type_ == INVOKE):
             return False
-        if row[TYPE] == INVOKE:
-            if not _may_begin(row, keyed):
+        if type_ == INVOKE:
+            if not _may_begin(lines, line, keyed):
                 return False
-            keyed = _has_key(row) if row[F] != TXN else keyed
+            keyed = _has_key(lines, line) if f != TXN else keyed
             if not has_begun[process]:
                 has_begun[process], by_first[known] = True, process
                 known += 1
             under_way[process] = line
             continue
-        if not _may_end(rows[begun], row, keyed, flat):
+        if not _may_end(lines, begun, line, keyed, flat):
             return False
         seq[begun], seq[line] = events, events + 1
         op[begun] = op[line] = operations
-        source[begun], source[line] = begun, line if row[TYPE] == OK else begun
+        source[begun], source[line] = begun, line if type_ == OK else begun
         events += 2
         operations += 1
         under_way[process] = -1
@@ -144,12 +140,12 @@ def pair(
 
 
 @compiled
-def gather(rows: Numbers, source: Numbers, flat: Numbers, offsets: Numbers, out: Numbers) -> None:
+def gather(lines: Lines, source: Positions, flat: Numbers, offsets: Numbers, out: Numbers) -> None:
     """Copy the micro-operations of each line's source, one line after the other, to ``out``."""
     offset = 0
     for line in range(len(source)):
         if source[line] >= 0:
-            start, end = rows[source[line]][FLAT_START], rows[source[line]][FLAT_END]
+            start, end = lines.a[source[line]], lines.b[source[line]]
             for position in range(start, end):
                 out[offset] = flat[position]
                 offset += 1

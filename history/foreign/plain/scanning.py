@@ -419,14 +419,13 @@ def _is_answered(row: Numbers, flat: Numbers) -> bool:
 
 @compiled
 def scan(
-    text: Bytes, kind: int, rows: Numbers, first_row: int, flat: Numbers, first_number: int
+    text: Bytes, kind: int, rows: Numbers, flat: Numbers, first_number: int
 ) -> int:
     """Read the lines of a text. Return how many numbers ``flat`` got.
 
-    ``rows``: a row of ``COLUMNS`` zeros for each line, from ``first_row`` on. ``flat`` takes the micro-operations, from
-    ``first_number`` on.
+    ``rows``: a row of ``COLUMNS`` zeros for each line. ``flat`` takes the micro-operations, from ``first_number`` on.
     """
-    offset, line, used = 0, first_row, first_number
+    offset, line, used = 0, 0, first_number
     while offset < len(text):
         row = rows[line]
         for column in range(SHAPE + 1):

@@ -57,7 +57,7 @@ class FileText:
         """Read until the buffer is full or the file ends."""
         done = 0
         while done < len(buffer):
-            count = os.preadv(self.file.fileno(), [memoryview(buffer[done:])], start + done)
+            count = os.preadv(self.file.fileno(), [buffer[done:].data], start + done)
             if count == 0:
                 break
             done += count
