@@ -60,4 +60,8 @@ HANGING_TRANSACTION: Final = (
         *(settings(), become_leader(1, 1, 0, 0), added(2, 5), opened(3)),
         *(marker(900, 1, 1, first=0, outcome="abort"), measured(1_000)),
     ),
+    history(
+        *(settings(), become_leader(1, 1, 0, 0), added(2, 5), opened(3)),
+        *(added(900, 5), marker(902, 1, 2, first=0), measured(1_000)),
+    ),
 )

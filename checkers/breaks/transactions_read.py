@@ -46,14 +46,17 @@ def request(
     ]
 
 
-def initialized(time: int, epoch: int) -> list[Event]:
-    """A producer is answered its epoch one tick later."""
+def initialized(time: int, epoch: int, producer_id: int = 7) -> list[Event]:
+    """A producer is answered its id and its epoch one tick later."""
     process = f"transactor-{epoch}"
     about = {**NO_PARTITION, "transactional_id": "writes-0"}
     f = "init-producer-id"
     return [
         client(time, process, "invoke", f, time, **about),
-        client(time + 1, process, "ok", f, time, producer_id=7, producer_epoch=epoch, **about),
+        client(
+            *(time + 1, process, "ok", f, time),
+            **{"producer_id": producer_id, "producer_epoch": epoch, **about},
+        ),
     ]
 
 
@@ -119,6 +122,10 @@ ABORTED_READ: Final = (
         request(2, "commit-transaction", outcome="fail"),
         committed_poll(4, 5, {5: 1}, 6),
     ),
+    history(
+        *(initialized(0, 0), sent(2, 1, 5), initialized(4, 1)),
+        *(request(6, "commit-transaction", outcome="info"), committed_poll(8, 5, {5: 1}, 6)),
+    ),
 )
 READ_BEYOND_LSO: Final = (
     history(sent(0, 1, 5), committed_poll(2, 5, {5: 1}, 5), request(4, "commit-transaction")),
@@ -139,6 +146,7 @@ FENCED_PRODUCER: Final = (
     history(initialized(0, 0), initialized(2, 1), request(4, "commit-transaction")),
     history(initialized(0, 0), initialized(2, 1), sent(4, 1, 5, epoch=1), went_on(6, 0, 2)),
     history(initialized(0, 0), sent(2, 1, 5), initialized(4, 0)),
+    history(initialized(0, 0), initialized(2, 0, 8), request(4, "add-partitions", count=1)),
 )
 EXACTLY_ONCE: Final = (
     history(

@@ -5,9 +5,11 @@ and how it asked for the end. A reader of committed records (``isolation.level=r
 broker's answer names as aborted.
 
 * **aborted-read**: no reader of committed records is given a record of a transaction that is certainly not committed:
-  its abort was acknowledged, its commit certainly failed, or its producer never asked for a commit.
+  its abort was acknowledged, its commit certainly failed, its producer never asked for a commit, or it asked for it
+  only when a newer producer had been answered its epoch, and has no acknowledgement.
   Smallest breaks: a value is sent in a transaction, its abort is acknowledged, and a poll of committed records returns
-  it; the same without any end; the same with a commit that certainly failed.
+  it; the same without any end; with a commit that certainly failed; with a commit that is not answered, and was sent
+  after a newer producer got its epoch.
 * **read-beyond-lso**: no reader of committed records is given a record at or above the first record of an open
   transaction of the partition. (a) A record of a transaction whose producer asks for the commit only afterwards; (b) a
   record behind one of a transaction, acknowledged before the poll, whose producer asks for an end only after the poll
@@ -24,9 +26,10 @@ broker's answer names as aborted.
 * **fenced-producer**: once a producer of a transactional id has been answered its epoch, nothing is accepted that a
   producer of an earlier epoch sends afterwards: no record, no partition or offset for its transaction, no end, and no
   InitProducerId by which it goes on (KIP-360). So no two producers are answered one epoch, and no later one an
-  earlier epoch.
+  earlier epoch. A producer id replaces the former one of its transactional id in the same way, as after 32,767 epochs.
   Smallest breaks: a producer gets epoch 0, another one epoch 1, and then a record of the first is acknowledged; the
-  same with a partition that is added, with a commit, and with an InitProducerId of epoch 0; two producers get epoch 0.
+  same with a partition that is added, with a commit, and with an InitProducerId of epoch 0; two producers get epoch 0;
+  a producer has id 7, the next one gets id 8, and then a partition is added for id 7.
 * **exactly-once**: the promise of consume, transform, produce; ``derivations`` states it.
 * **transaction-order**: cycles of dependencies that Kafka does not permit; ``dependencies`` states it.
 
@@ -45,8 +48,8 @@ Where brokers may elect unclean leaders, or when the last replica of a partition
 that partition are then reported and allowed, those of ``exactly-once`` and ``transaction-order`` after a loss in any.
 What only coordinators decide is allowed for a loss in ``__transaction_state``, which never elects unclean leaders.
 
-Limits: two producer ids of one transactional id, as after 32,767 epochs, are not compared. That transactions end at all
-is another promise. Records without a transaction are judged by ``read-beyond-lso`` only.
+Limits: a producer id without an InitProducerId is not compared with others. That transactions end at all is another
+promise. Records without a transaction are judged by ``read-beyond-lso`` only.
 A producer that goes on after a request in doubt may be convicted with Kafka 3.9, and rightly so (KAFKA-17754): the
 scenario's ``renews_in_doubt`` avoids that.
 Source: KIP-98, KIP-360, KIP-890; UnifiedLog, TransactionCoordinator, and the Fetcher of Kafka 3.9.

@@ -311,7 +311,7 @@ def _why_absent(output: Output, given: Given) -> tuple[str, Operation | None]:
         return f"{value} is of {number}, which was aborted", transaction.abort
     if transaction.commit is None:
         return f"{value} is of {number}, which was never to be committed", None
-    if transaction.commit.is_failed:
+    if not transaction.may_be_committed:
         return f"{value} is of {number}, which could not be committed", transaction.commit
     skipping = _skipped(send, given)
     reader = "a reader" if skipping is None else skipping.event.process

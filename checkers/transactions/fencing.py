@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.losses import OFFSETS_TOPIC
-from nemesis.checkers.transactions.produced import SEND, SEND_OFFSET, Operation, Produced
+from nemesis.checkers.transactions.produced import (
+    SEND,
+    SEND_OFFSET,
+    Operation,
+    Produced,
+    fenced_by,
+)
 
 
 def accepted_by_leaders(name: str, known: Produced) -> Iterator[tuple[Finding, str]]:
@@ -37,21 +43,20 @@ def accepted_by_coordinators(name: str, known: Produced) -> Iterator[Finding]:
 
 
 def _accepted_late(name: str, request: Operation, known: Produced) -> Iterator[Finding]:
-    event = request.invoked[1]
-    for init in known.inits.get(event.transactional_id or "", ()):
-        newer = init.event
-        if (
-            init.ended < request.began
-            and newer.producer_id == event.producer_id
-            and (newer.producer_epoch or 0) > (event.producer_epoch or 0)
-        ):
-            sentence = (
-                f"The {event.f} of {event.process} as producer of {event.transactional_id} in epoch "
-                f"{event.producer_epoch} was accepted, after {newer.process} had become its producer in epoch "
-                f"{newer.producer_epoch}."
-            )
-            yield _finding(name, sentence, init, request)
-            return
+    init = fenced_by(request, known.inits)
+    if init is None:
+        return
+    event, newer = request.invoked[1], init.event
+    if newer.producer_id == event.producer_id:
+        former, later = f"in epoch {event.producer_epoch}", f"in epoch {newer.producer_epoch}"
+    else:
+        former = f"with producer id {event.producer_id}"
+        later = f"with producer id {newer.producer_id}"
+    sentence = (
+        f"The {event.f} of {event.process} as producer of {event.transactional_id} {former} was accepted, after "
+        f"{newer.process} had become its producer {later}."
+    )
+    yield _finding(name, sentence, init, request)
 
 
 def epochs_given_again(name: str, known: Produced) -> Iterator[Finding]:

@@ -2,10 +2,10 @@
 
 * **hanging-transaction**: a transaction is open in the log of a partition for no longer than the time-out of its
   producer, the interval in which coordinators look for such transactions, and the time that a cluster may take to
-  recover (``overdue``). The time counts from its first batch or, if that is later, from when the coordinator
-  added the partition to it, and without faults, until its marker is appended or the run ends (``open_spans``).
+  recover (``overdue``). The time counts from its first batch, and without faults, until its marker is appended or the
+  run ends (``open_spans``).
   Smallest breaks: a transaction with a time-out of 5 ms begins at 1 ms, and the run ends a second later; the same if
-  its marker is appended just before that.
+  its marker is appended just before that; the same if that is the marker of the producer's next transaction.
 
 Why this is the promise: consumers of committed records read up to the last stable offset, which is the first offset of
 the oldest open transaction. A coordinator aborts what is open for longer than the time-out (KIP-98). A transaction that

@@ -3,7 +3,10 @@
 A transaction that ended was open from its first batch in a leader's log until the marker that ends it stands in the log
 of any replica: a marker names the offset of that batch. What is cut from the leader's log, or is followed by another
 first batch of its producer, counts as if it had never been there. A transaction is open at the end if it is in the log
-of the last leader.
+of the last leader of the newest topic of this name: the leader epochs of a topic that is created again begin at 0.
+
+The span begins with the first batch, whether or not the coordinator adds the partition later: a batch without a marker
+holds the last stable offset until the producer's next transaction here has ended.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ KINDS: Final = frozenset(
     }
 )
 COLUMNS: Final = (
-    *("topic", "partition", "node", "role", "offset", "first_offset", "producer_id"),
+    *("topic", "topic_id", "partition", "node", "role", "offset", "first_offset", "producer_id"),
     *("leader_epoch", "log_start_offset", "log_end_offset", "timeout_ms", "step"),
 )
 _LEADER: Final = "leader"
@@ -41,7 +44,7 @@ class Open(NamedTuple):
     node: int
     row: int
     since: int
-    """When it began, or its partition was added, in ns."""
+    """When it began, in ns."""
     timeout_ms: int | None
     ended: int | None = None
     """When it was ended, in ns; None: it is open at the end."""
@@ -81,17 +84,16 @@ def _is_cut(opened: Row, event: Event, end: int) -> bool:
 
 def _open(opened: Row, added: Event | None, leader: int | None) -> Open:
     row, event = opened
-    times = [event.time, *(() if added is None else (added.time,))]
     timeout_ms = None if added is None else added.timeout_ms
     producer_id = event.producer_id if event.producer_id is not None else -1
-    transaction = Open(producer_id, event.offset or 0, event.node or 0, row, max(times), timeout_ms)
+    offset, node = event.offset or 0, event.node or 0
+    transaction = Open(producer_id, offset, node, row, event.time, timeout_ms)
     return transaction if leader is None else transaction._replace(leader=leader)
 
 
 def open_at_end(rows: Sequence[Row]) -> Iterator[Open]:
     """Yield the transactions that are open in the log of the last leader."""
-    leaders = [event for _, event in rows if event.kind == Kind.BECOME_LEADER]
-    last = max(leaders, key=lambda event: (event.leader_epoch or 0, event.time), default=None)
+    last = _last_leader(rows)
     if last is None:
         return
     added = {
@@ -99,16 +101,29 @@ def open_at_end(rows: Sequence[Row]) -> Iterator[Open]:
         for _, event in rows
         if event.kind == Kind.TRANSACTION_PARTITION_ADDED
     }
-    for producer_id, opened in _open_in_log(rows, last.node).items():
+    for producer_id, opened in _open_in_log(rows, last).items():
         yield _open(opened, added.get(producer_id), last.node)
 
 
-def _open_in_log(rows: Sequence[Row], node: int | None) -> dict[int, Row]:
-    """Return the first batches of the open transactions in the log of this broker, by producer."""
+def _last_leader(rows: Sequence[Row]) -> Event | None:
+    """Return the event with which the last leader of the newest topic of this name began to lead."""
+    leaders = [event for _, event in rows if event.kind == Kind.BECOME_LEADER]
+    firsts: dict[str | None, int] = {}
+    for event in leaders:
+        firsts[event.topic_id] = min(event.time, firsts.get(event.topic_id, event.time))
+    return max(
+        leaders,
+        key=lambda event: (firsts[event.topic_id], event.leader_epoch or 0, event.time),
+        default=None,
+    )
+
+
+def _open_in_log(rows: Sequence[Row], leader: Event) -> dict[int, Row]:
+    """Return the first batches of the open transactions in the log of this leader, by producer."""
     steps: dict[int, list[Row]] = defaultdict(list)
     """By producer, the first batches and markers that the log has."""
     for row, event in rows:
-        if event.node != node:
+        if event.node != leader.node or event.topic_id != leader.topic_id:
             continue
         if event.kind in (Kind.TRANSACTION_OPENED, Kind.MARKER_APPENDED):
             steps[event.producer_id if event.producer_id is not None else -1].append((row, event))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -74,6 +74,8 @@ class Transaction:
     """Offsets of groups that it commits."""
     commit: Operation | None = None
     abort: Operation | None = None
+    is_fenced: bool = False
+    """Whether its commit, which has no acknowledgement, was requested when a newer producer had its epoch."""
 
     @property
     def is_committed(self) -> bool:
@@ -98,7 +100,7 @@ class Transaction:
 
     @property
     def may_be_committed(self) -> bool:
-        return self.commit is not None and not self.commit.is_failed
+        return self.commit is not None and not self.commit.is_failed and not self.is_fenced
 
 
 @dataclass(slots=True)
@@ -153,7 +155,37 @@ def produced(rows: Iterable[Row]) -> Produced:
                     result.stable_offsets.append(operation)
             case _ if event.transaction is not None:
                 _take_in(result, operation, event.transaction)
+    for transaction in result.transactions.values():
+        commit = transaction.commit
+        if commit is not None and not commit.is_ok:
+            transaction.is_fenced = fenced_by(commit, result.inits) is not None
     return result
+
+
+def fenced_by(request: Operation, inits: Mapping[str, Sequence[Operation]]) -> Operation | None:
+    """Return an InitProducerId, answered before the request was sent, of which the answer fences its producer.
+
+    It has a higher epoch of the same producer id. Or it has another producer id, and was sent after each answer with
+    the id of the request: a coordinator that has given a new id never accepts the former one again.
+    """
+    event = request.invoked[1]
+    known = inits.get(event.transactional_id or "", ())
+    for init in known:
+        newer = init.event
+        if init.ended >= request.began:
+            continue
+        if newer.producer_id == event.producer_id:
+            if (newer.producer_epoch or 0) > (event.producer_epoch or 0):
+                return init
+        elif _last_answer(event.producer_id, known) < init.began:
+            return init
+    return None
+
+
+def _last_answer(producer_id: int | None, inits: Iterable[Operation]) -> int:
+    """Return when (ns) the last InitProducerId was answered with this id; ``NEVER`` without any."""
+    times = (init.ended for init in inits if init.event.producer_id == producer_id)
+    return max(times, default=NEVER)
 
 
 def _take_in(result: Produced, operation: Operation, number: int) -> None:

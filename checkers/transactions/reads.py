@@ -36,6 +36,8 @@ def uncommitted(name: str, known: Produced) -> Iterator[Finding]:
             why, end = "was never to be committed", None
         elif transaction.commit.is_failed:
             why, end = "could not be committed", transaction.commit
+        elif transaction.is_fenced:
+            why, end = "was fenced before its commit was requested", transaction.commit
         else:
             continue
         yield _read(

@@ -187,6 +187,22 @@ class TestHanging:
             "without a fault before its marker was appended, and it may last 18 ms."
         )
 
+    def test_the_next_transaction_does_not_end_it_in_time(self) -> None:
+        """Its marker was never written: the last stable offset stood still until the next transaction had ended."""
+        following = added(900, 5), marker(902, 1, 2, first=0)
+        assert hanging(LED, opened(3), *following, measured(1_000)).verdict is Verdict.INVALID
+        assert hanging(LED, opened(3), added(999, 5), measured(1_000)).verdict is Verdict.INVALID
+
+    def test_the_leader_of_a_topic_that_is_created_again_counts(self) -> None:
+        """Its leader epochs begin at 0, below those of the former topic."""
+        former = become_leader(1, 1, 7, 0), broker(10, 1, "replica-stopped", step="deleting", **TP)
+        again = {"topic_id": "id-again"}
+        newest = become_leader(20, 2, 0, 0, **again), added(21, 5), opened(22, node=2, **again)
+        run = *settings(), *former, *newest
+        assert hanging(*run, measured(1_000)).verdict is Verdict.INVALID
+        ended = marker(23, 2, 1, first=0, **again)
+        assert hanging(*run, ended, measured(1_000)).verdict is Verdict.VALID
+
     def test_a_fault_explains_a_late_end(self) -> None:
         about = {"fault": "kill", "fault_id": 1, "targets": ["broker-1"]}
         fault = [

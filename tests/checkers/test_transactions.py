@@ -101,6 +101,23 @@ def test_requests_of_fenced_producers_are_counted() -> None:
     }
 
 
+def test_a_commit_that_was_requested_before_the_fence_may_take_effect() -> None:
+    """Only one that its producer requests once the next one has its epoch certainly does not."""
+    opened, unknown = [*initialized(0, 0), *sent(2, 1, 0)], request(6, COMMIT, outcome="info")
+    for fenced, expected in ((5, V), (4, I)):
+        judged = results(opened, initialized(fenced, 1), unknown, committed_poll(8, 0, {0: 1}, 1))
+        assert judged["aborted-read"].verdict is expected
+
+
+def test_a_new_producer_id_fences_the_former_one() -> None:
+    former, added = initialized(0, 5), request(6, "add-partitions", epoch=5)
+    for began, expected in ((5, V), (4, I)):
+        judged = results(former, initialized(began, 0, 8), added)
+        assert judged["fenced-producer"].verdict is expected
+    judged = results(initialized(0, 0, 8), initialized(2, 0), request(6, "add-partitions"))
+    assert judged["fenced-producer"].verdict is V
+
+
 def test_nothing_is_decided_without_transactions() -> None:
     assert verdicts(poll(0, 0, {0: 1})) == [U, U, U, U]
 
