@@ -58,6 +58,8 @@ class Requirements:
     missed: Missed | None = None
     is_cut: bool = False
     """Whether there were more than ``MAX_EDGES``."""
+    has_sessions: bool = True
+    """Whether some process has two committed transactions, one after the other."""
 
     def add(self, source: int, target: int, first: int, read: int = -1) -> None:
         if len(self.listed) >= MAX_EDGES:
@@ -117,7 +119,10 @@ def requirements_of(
     history = _history(txns, writes, versions)
     if guarantee is Guarantee.MONOTONIC_ATOMIC_VIEW:
         return _of_atomic_views(history, committed)
-    return _OF_SESSIONS[guarantee](history, list(_sessions(txns, committed)))
+    sessions = list(_sessions(txns, committed))
+    requirements = _OF_SESSIONS[guarantee](history, sessions)
+    requirements.has_sessions = any(len(session) > 1 for session in sessions)
+    return requirements
 
 
 def _history(txns: Transactions, writes: Writes, versions: ReadVersions) -> _History:
