@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from nemesis.checkers.framework.model import Outcome, Verdict
+from nemesis.checkers.framework.nouns import noun_for
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
 from nemesis.history.reader import History
@@ -269,6 +270,7 @@ def _environment() -> Environment:
         bytecode_cache=template_cache(_COMPILED),
         **_COMPILED,
     )
+    environment.globals["noun_for"] = noun_for
     environment.filters["labels"] = wording.labels
     environment.tests["broken_as_known"] = wording.is_broken_as_known
     environment.filters["promise"] = wording.promise

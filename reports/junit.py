@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
 from nemesis.checkers.framework.model import NotObserved, Outcome, Result, Verdict
+from nemesis.checkers.framework.nouns import noun_for
 from nemesis.history.run_directory import RunInfo
 from nemesis.reports.wording import event_line, is_broken_as_known, labels, promise
 
@@ -67,7 +68,8 @@ def _case(info: RunInfo, result: Result) -> ET.Element:
             lines.append(f"replay: {info.replay}")
         _judge(case, result.verdict, message, lines)
     output = ET.SubElement(case, "system-out")
-    output.text = _xml(f"{result.checked:,} {result.unit} checked{_extent(result)}{_known(result)}")
+    unit = noun_for(result.checked, result.unit)
+    output.text = _xml(f"{result.checked:,} {unit} checked{_extent(result)}{_known(result)}")
     return case
 
 

@@ -14,7 +14,8 @@
 * ``key_options``, ``key_orders``, ``key_reasons``  what options state of each key
 * ``candidate_components``       where cycles can be at all
 * ``skipped_appends``  lists with a part of a transaction
-* ``guarantees``     which writes a read has to show; its ``read_versions``, ``guarantee_reasons``
+* ``guarantees``     does an order keep what reads have to show; its ``guarantee_requirements``, ``read_versions``,
+  ``guarantee_reasons``
 * ``states``, ``search``, ``paths``       which cycles there are, the shortest ones
 * ``orders``        registers: does any order of their versions keep the model
 * ``transaction_names``, ``reasons``, ``existence``, ``explain``     findings, step by step

@@ -160,7 +160,7 @@ ANOMALY_PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
             unit="dependencies" if name in CYCLES else "reads",
             unknown="No transaction that counts was observed, or the transactions are not well-formed."
             if name != CYCLE_EXISTS
-            else "No read counts, or the search for an order ends at a bound, which the finding names.",
+            else "No read counts, no process has a second transaction, or the search for an order ends at a bound.",
             source=_SOURCE,
             check=RwRegister if name == CYCLE_EXISTS else ListAppend,
             decided_from=frozenset({EventSource.CLIENTS}),

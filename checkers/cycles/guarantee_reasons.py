@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from nemesis.checkers.cycles.edges import WW
-from nemesis.checkers.cycles.guarantees import (
-    REQUIRED,
-    Disagreement,
-    GuaranteeBroken,
-    Missed,
-    Requirement,
-)
+from nemesis.checkers.cycles.guarantee_requirements import REQUIRED, Missed, Requirement
+from nemesis.checkers.cycles.guarantees import Disagreement, GuaranteeBroken
 from nemesis.checkers.cycles.models import CYCLE_EXISTS, Guarantee
 from nemesis.checkers.cycles.reasons import Reasons
 from nemesis.checkers.cycles.search import Step

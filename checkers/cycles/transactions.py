@@ -24,6 +24,7 @@ from nemesis.checkers.cycles.transaction_rows import INFO, INVOKE, OK, Elements,
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.columns import UNSET
 from nemesis.checkers.framework.compiled import compiled
+from nemesis.checkers.framework.nouns import noun_for
 
 READ, WRITE = 0, 1
 UNKNOWN: Final = -1
@@ -98,22 +99,27 @@ def transactions(rows: Rows) -> tuple[Transactions, MicroOperations]:
     problems = []
     placed = rows.op != UNSET
     if not placed.all():
-        problems.append(f"{int((~placed).sum())} events of transactions have no op.")
+        problems.append(
+            _said(int((~placed).sum()), "events of transactions", "has no op", "have no op")
+        )
     op, count = dense(rows.op)
     began, ended, surplus = _paired(op, rows.kind, placed, count)
     if surplus:
-        problems.append(f"{surplus} events are a second invocation or completion of their op.")
+        second = "a second invocation or completion of"
+        problems.append(_said(surplus, "events", f"is {second} its op", f"are {second} their op"))
     chosen = _in_candidate_order(began, ended, rows.kind)
     began, ended = began[chosen], ended[chosen]
     orphans = int((began < 0).sum())
     if orphans:
-        problems.append(f"{orphans} transactions have a completion without an invocation.")
+        without = "a completion without an invocation"
+        problems.append(_said(orphans, "transactions", f"has {without}", f"have {without}"))
     outcome = np.where(ended >= 0, rows.kind[ended], INFO).astype(np.int8)
     telling = np.where(ended >= 0, ended, began)
     source = np.where((ended >= 0) & (rows.size[ended] > 0), ended, np.where(began >= 0, began, 0))
     micro, malformed = _micro_operations(rows, source, outcome)
     if malformed:
-        problems.append(f"{malformed} transactions have no readable list of micro-operations.")
+        without = "no readable list of micro-operations"
+        problems.append(_said(malformed, "transactions", f"has {without}", f"have {without}"))
     txns = Transactions(
         op=rows.op[telling],
         outcome=outcome,
@@ -125,6 +131,11 @@ def transactions(rows: Rows) -> tuple[Transactions, MicroOperations]:
         problems=tuple(problems),
     )
     return txns, micro
+
+
+def _said(count: int, nouns: str, singular: str, plural: str) -> str:
+    """A sentence about a count, with the predicate for one or for several."""
+    return f"{count} {noun_for(count, nouns)} {singular if count == 1 else plural}."
 
 
 def dense(numbers: Numbers) -> tuple[Numbers, int]:

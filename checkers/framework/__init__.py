@@ -6,6 +6,7 @@
 * ``engine``          runs checks on Spark or in process; ``rounds`` runs those whose keys are too large for one task
 * ``compiled``, ``compiler``   kernels that numba compiles, and whether it is installed
 * ``components``   connected components of a graph
+* ``nouns``   the noun behind a count
 * ``property``        a property as one object; ``reason`` what its explanation starts from
 * ``model``           verdicts, findings, results; ``findings`` builds them
 """

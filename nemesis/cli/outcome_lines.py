@@ -15,6 +15,7 @@ from rich.text import Text
 
 from nemesis.checkers import property_named
 from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict
+from nemesis.checkers.framework.nouns import noun_for
 from nemesis.cli.families import FAMILIES, OTHERS, family_of
 from nemesis.reports import wording
 from nemesis.reports.liveness import measured
@@ -108,7 +109,7 @@ def _result_lines(result: Result) -> Iterator[Text]:
     count = result.finding_count
     findings = f", {count} finding{'s' * (count > 1)}" if count else ""
     extent = ", judged in part" if result.in_part_without else ""
-    checked = f"{result.checked} {result.unit} checked{extent}{findings}"
+    checked = f"{result.checked} {noun_for(result.checked, result.unit)} checked{extent}{findings}"
     yield _headed(result.verdict, f"{result.property:<24} {checked}")
     shown = _distinct(result.findings)[:MAX_FINDINGS]
     for number, (finding, times) in enumerate(shown):

@@ -1,9 +1,10 @@
 """Random small histories of each model, judged by nemesis and by trying out every order of their operations.
 
 Each workload draws its histories from a seed, and states whether its definition allows them: in an order of all
-operations (``objects.has_order``), in an abstract execution of transactions (``abstract_executions``), or by looking at
-every pair of operations (``random_logs``). ``foreign_scoreboard`` counts some hundred of each for its page; the nightly
-test compares ten thousand. ``python -m tests.checkers.random_models FILE`` writes the counts of ten thousand.
+operations (``objects.has_order``), in an abstract execution of transactions (``abstract_executions``,
+``guarantee_executions``), or by looking at every pair of operations (``random_logs``). ``foreign_scoreboard`` counts
+some hundred of each for its page; the nightly test compares ten thousand. ``python -m tests.checkers.random_models
+FILE`` writes the counts of ten thousand.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from nemesis.checkers.breaks.operations import Call
 from nemesis.checkers.breaks.operations import events as events_of_calls
 from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
 from nemesis.checkers.cycles.long_fork import LongFork
+from nemesis.checkers.cycles.models import Guarantee
 from nemesis.checkers.foreign import select_foreign
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.fold import GlobalCheck, conclude
@@ -52,6 +54,7 @@ from tests.checkers import random_logs
 from tests.checkers.cycles import fork_model
 from tests.checkers.cycles.abstract_executions import LEVELS, SESSIONS, allowed
 from tests.checkers.cycles.brute_force import serializable
+from tests.checkers.cycles.guarantee_executions import keeps
 from tests.checkers.cycles.random_executions import random_execution
 from tests.checkers.cycles.random_histories import events as events_of_txns
 from tests.checkers.cycles.random_histories import tiny as tiny_transactions
@@ -141,6 +144,7 @@ def _transactions(*, lists: bool) -> Draw:
         for level in LEVELS
         if session + level != "strong-serializable"
     ]
+    guarantees = [name for name, model in MODELS.items() if model.guarantee is not Guarantee.NONE]
 
     def draw(rng: Random) -> Drawn:
         some = tiny_transactions if rng.random() < 0.2 else random_execution
@@ -150,6 +154,8 @@ def _transactions(*, lists: bool) -> Draw:
         expected = {DEFAULT: ((check(),), strict)}
         for name in names:
             expected[name] = ((check(MODELS[name]),), models[name])
+        for name in guarantees:
+            expected[name] = ((check(MODELS[name]),), keeps(txns, name, lists=lists))
         return Drawn(events_of_txns(txns), expected)
 
     return draw
@@ -213,9 +219,12 @@ DRAWS: Final = MappingProxyType(
     }
 )
 """By workload, how its histories are drawn."""
-UNDECIDED: Final = frozenset({"set", "queue", "long-fork", "g-counter", "pn-counter"})
-"""Workloads that may leave a history undecided that their definition allows: an element may be lost, a transaction
-has another form, or no read is final.
+UNDECIDED: Final = frozenset(
+    {"set", "queue", "long-fork", "g-counter", "pn-counter"}
+    | {"read-your-writes", "monotonic-reads", "monotonic-writes", "writes-follow-reads"}
+)
+"""Workloads and models that may leave a history undecided that their definition allows: an element may be lost, a
+transaction has another form, no read is final, or each process has one transaction.
 """
 
 

@@ -57,6 +57,10 @@ def test_a_property_that_held_passes() -> None:
     assert (case.get("classname"), case.get("name")) == ("nemesis.partition-controller", "hw-grows")
     assert [child.tag for child in case] == ["system-out"]
     assert case.findtext("system-out") == "1,234 events checked"
+    (case,) = suite(Result(property="hw-grows", verdict=Verdict.VALID, checked=1)).findall(
+        "testcase"
+    )
+    assert case.findtext("system-out") == "1 event checked"
 
 
 def test_a_property_that_is_broken_as_known_passes_and_says_so() -> None:

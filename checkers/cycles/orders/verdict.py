@@ -46,7 +46,7 @@ NOT_BY_NAME: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CycleExists:
-    """A forbidden cycle exists; or it may, and a bound ended the search."""
+    """A forbidden cycle exists; or it is undecided whether one does."""
 
     contradiction: Contradiction | None = None
     contradicted: Contradicted | None = None
@@ -58,7 +58,7 @@ class CycleExists:
     certain: Cycle | None = None
     """A cycle that every version order has, whose name is not judged."""
     bound: str = ""
-    """Which bound ended the search; empty: a cycle exists."""
+    """Why it is undecided, such as the bound that ended the search; empty: a cycle exists."""
 
 
 def of_registers(problem: Problem) -> CycleExists | None:

@@ -124,7 +124,7 @@ def test_a_process_that_read_what_it_wrote_only_later() -> None:
 
 
 def test_weaker_anomalies_do_not_count_under_a_session_guarantee() -> None:
-    txns = smallest(("a", (w(5, 1), w(5, 2))), ("b", (r(5, 1),)))
+    txns = smallest(("a", (w(5, 1), w(5, 2))), ("b", (r(5, 1),)), ("b", (r(5, 2),)))
     assert verdict(txns, "monotonic-reads", lists=False) is Verdict.VALID
     assert verdict(txns, "monotonic-atomic-view", lists=False) is Verdict.INVALID
 
@@ -133,6 +133,24 @@ def test_weaker_anomalies_do_not_count_under_a_session_guarantee() -> None:
 def test_writes_without_a_read_are_unknown(model: str) -> None:
     txns = smallest(("a", (w(5, 1),)), ("a", (w(5, 2),)))
     assert verdict(txns, model, lists=False) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("model", GUARANTEES)
+def test_processes_that_are_alone_with_a_transaction_show_no_session(model: str) -> None:
+    txns = smallest(("a", (w(5, 1),)), ("b", (r(5, 1),)), ("c", (w(5, 2), r(5, 2))))
+    if model == "monotonic-atomic-view":
+        assert verdict(txns, model, lists=False) is Verdict.VALID
+        return
+    assert verdict(txns, model, lists=False) is Verdict.UNKNOWN
+    (sentence,) = sentences(txns, model, lists=False)
+    assert sentence.endswith("no process has two committed transactions, one after the other.")
+    second = [*txns, Txn(4, (r(5, 2),), "ok", 40, 45, "a")]
+    assert verdict(second, model, lists=False) is Verdict.VALID
+
+
+def test_a_transaction_alone_in_its_process_breaks_a_guarantee_by_itself() -> None:
+    txns = smallest(("a", (w(5, 1), r(5))), ("b", (r(5, 1),)))
+    assert verdict(txns, "read-your-writes", lists=False) is Verdict.INVALID
 
 
 @pytest.mark.parametrize("lists", [True, False])

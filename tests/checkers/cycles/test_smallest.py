@@ -561,10 +561,10 @@ def test_what_cannot_be_read_is_told() -> None:
     ]
     said = [item.sentence for item in found(LISTS, events)]
     assert said == [
-        "1 events of transactions have no op.",
+        "1 event of transactions has no op.",
         "2 events are a second invocation or completion of their op.",
-        "1 transactions have a completion without an invocation.",
-        "1 transactions have no readable list of micro-operations.",
+        "1 transaction has a completion without an invocation.",
+        "1 transaction has no readable list of micro-operations.",
     ]
     assert judge(LISTS, events)["G1c"].verdict is Verdict.VALID
 

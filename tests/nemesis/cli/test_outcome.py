@@ -83,6 +83,12 @@ def test_verbose_states_how_much_a_property_had_to_judge() -> None:
     assert shown[1].strip() == "fenced producers: 0, requests of fenced producers: 12,000"
 
 
+def test_one_has_the_singular() -> None:
+    once = msgspec.structs.replace(result("hw-bounded"), checked=1, unit="reads")
+    shown = printed(outcome(Verdict.VALID, once), is_verbose=True)
+    assert shown[0].split() == ["valid", "hw-bounded", "1", "read", "checked"]
+
+
 @pytest.mark.parametrize("is_verbose", [False, True])
 def test_what_is_broken_comes_first_with_its_steps(is_verbose: bool) -> None:
     broken = [

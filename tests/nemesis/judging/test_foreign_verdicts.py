@@ -476,3 +476,18 @@ def test_an_ok_with_the_result_false_has_an_unknown_outcome(
     assert notes(text, workload) == [f"line 2 {Damage.DENIED.sentence}"]
     written = history("invoke 0 write 3", "ok 0 write true", *read)
     assert is_keyed or verdict_of(written, workload) is Verdict.INVALID
+
+
+@pytest.mark.parametrize(
+    ("processes", "verdict"), [("   ", "unknown"), ("012", "unknown"), ("011", "invalid")]
+)
+def test_a_session_guarantee_needs_processes_with_several_transactions(
+    processes: str, verdict: str
+) -> None:
+    values = ("[[:w 5 1]]", "[[:r 5 1]]", "[[:r 5 nil]]")
+    text = "".join(
+        f"{{:type :ok {process.strip() and f':process {process} '}:f :txn :value {value}}}\n"
+        for process, value in zip(processes, values, strict=True)
+    )
+    assert judged(text, "rw-register", "monotonic-reads").verdict == verdict
+    assert judged(text, "rw-register", "serializable").verdict == "valid"
