@@ -22,6 +22,7 @@ The package holds the vocabulary that all other packages share, and the files of
 * ``class_archive``, ``class_archiver``, ``worker_daemon``, ``java_locale``   how Spark starts fast, in UTF-8
 * ``interruptible``    calls that Ctrl-C ends at once
 * ``freed_memory``     the memory that tasks free is kept for their next arrays
+* ``lean_numba``       numba, without libraries that it would import for nothing
 * ``memory``           a history of events in memory, without files, in ingest's order
 * ``foreign``          other systems' histories: Jepsen's EDN and JSON lines in, EDN out
 * ``run_directory``    the files of a run; ``remote`` the same on object stores

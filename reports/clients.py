@@ -77,9 +77,7 @@ def pairs(process: Numbers, op: Numbers, invoke: Mask) -> tuple[Numbers, Numbers
     return _pairs_by_number(process, op, invoke) or _pairs_sorted(process, op, invoke)
 
 
-def _pairs_by_number(
-    process: Numbers, op: Numbers, invoke: Mask
-) -> tuple[Numbers, Numbers] | None:
+def _pairs_by_number(process: Numbers, op: Numbers, invoke: Mask) -> tuple[Numbers, Numbers] | None:
     """The pairs where processes share the numbers of operations, as in external histories: nothing has to be sorted.
 
     None where a number begins or ends twice, or numbers are far apart.

@@ -40,9 +40,8 @@ from nemesis.reports.terms import controller_terms
 from nemesis.reports.transactions import transactions_panel
 from nemesis.reports.values import Values
 
-
 _COMPILED: Final[Mapping[str, Any]] = MappingProxyType(
-    {"autoescape": True, "optimized": False, "trim_blocks": True, "lstrip_blocks": True}
+    {"optimized": False, "trim_blocks": True, "lstrip_blocks": True}
 )
 """How templates are compiled."""
 
@@ -266,6 +265,7 @@ def _first_partition(run: series.RunSeries, numbered: Sequence[Numbered]) -> str
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("nemesis.reports"),
+        autoescape=True,
         undefined=StrictUndefined,
         bytecode_cache=template_cache(_COMPILED),
         **_COMPILED,

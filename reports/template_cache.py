@@ -7,13 +7,12 @@ A cache that cannot be read or written costs that time, and nothing else.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
-
-from nemesis.support.errors import MissingRequirement
-from nemesis.support.paths import cache_directory
 
 
 class _TemplateCache(FileSystemBytecodeCache):
@@ -32,8 +31,9 @@ def template_cache(options: Mapping[str, bool]) -> FileSystemBytecodeCache | Non
     """Return the cache of this user for templates that are compiled with these options; None if there can be none."""
     name = "-".join(f"{option}-{value}" for option, value in sorted(options.items()))
     try:
-        directory = cache_directory() / f"templates-{name}"
-        directory.mkdir(exist_ok=True)
-    except (MissingRequirement, OSError):
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        directory = caches / "nemesis" / f"templates-{name}"
+        directory.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no right to write, or no home
         return None
     return _TemplateCache(str(directory))

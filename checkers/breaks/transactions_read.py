@@ -49,13 +49,13 @@ def request(
 def initialized(time: int, epoch: int, producer_id: int = 7) -> list[Event]:
     """A producer is answered its id and its epoch one tick later."""
     process = f"transactor-{epoch}"
-    about = {**NO_PARTITION, "transactional_id": "writes-0"}
+    about: dict[str, Any] = {**NO_PARTITION, "transactional_id": "writes-0"}
     f = "init-producer-id"
     return [
         client(time, process, "invoke", f, time, **about),
         client(
             *(time + 1, process, "ok", f, time),
-            **{"producer_id": producer_id, "producer_epoch": epoch, **about},
+            **about | {"producer_id": producer_id, "producer_epoch": epoch},
         ),
     ]
 

@@ -26,7 +26,7 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function compiled for the types that it is called with, at the first call with them."""
     if not has_compiler():
         return _interpreted(function)
-    from nemesis.support.lean_numba import njit
+    from nemesis.history.lean_numba import njit
 
     return cast("Callable[P, R]", njit(cache=True)(function))
 

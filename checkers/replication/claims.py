@@ -28,7 +28,7 @@ import pyarrow as pa
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.checkers.replication.replica_rows import brokers_in
 from nemesis.history.events import Kind
-from nemesis.support.lean_numba import njit, types
+from nemesis.history.lean_numba import njit, types
 
 _NEVER: Final = -1
 _ROOM: Final = 1024

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nemesis.checkers.breaks.events import (
@@ -196,7 +198,7 @@ class TestHanging:
     def test_the_leader_of_a_topic_that_is_created_again_counts(self) -> None:
         """Its leader epochs begin at 0, below those of the former topic."""
         former = become_leader(1, 1, 7, 0), broker(10, 1, "replica-stopped", step="deleting", **TP)
-        again = {"topic_id": "id-again"}
+        again: dict[str, Any] = {"topic_id": "id-again"}
         newest = become_leader(20, 2, 0, 0, **again), added(21, 5), opened(22, node=2, **again)
         run = *settings(), *former, *newest
         assert hanging(*run, measured(1_000)).verdict is Verdict.INVALID

@@ -1,6 +1,7 @@
 """How the lines of a plain history stand in memory, and what their numbers mean.
 
-The kernel that reads a chunk gives each line a row of numbers. Of all lines, columns are kept, each as small as it can be.
+The kernel that reads a chunk gives each line a row of numbers. Of all lines, columns are kept, each as small as it can
+be.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ MICRO_READ, MICRO_WRITE = 0, 1
 
 
 class Lines(NamedTuple):
-    """The lines of a text: a column with an entry for each. Of ``a`` to ``c``, those that no line fills take no memory."""
+    """The lines of a text, a column each. Those of ``a`` to ``c`` that no line fills take no memory."""
 
     status: Codes
     type: Codes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
-from nemesis.support.lean_numba import njit
+from nemesis.history.lean_numba import njit
 
 P = ParamSpec("P")
 R = TypeVar("R")

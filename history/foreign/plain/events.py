@@ -96,9 +96,7 @@ def _schema(history: PlainHistory, words: _Words) -> pa.Schema:
     return pa.schema([field for field in SCHEMA if field.name in names])
 
 
-def _batch(
-    history: PlainHistory, words: _Words, schema: pa.Schema, part: slice
-) -> pa.RecordBatch:
+def _batch(history: PlainHistory, words: _Words, schema: pa.Schema, part: slice) -> pa.RecordBatch:
     """The events of a part of the lines, in the order of time."""
     source = history.source[part]
     is_client = source >= 0
@@ -134,7 +132,8 @@ def _coded_columns(history: PlainHistory, words: _Words, part: slice) -> dict[st
     }
     if words.errors:
         columns["error"] = _coded(
-            np.fromiter((words.error_at.get(line, -1) for line in positions), np.int64), words.errors
+            np.fromiter((words.error_at.get(line, -1) for line in positions), np.int64),
+            words.errors,
         )
     if words.originals:
         columns["original"] = pa.array(map(words.originals.get, positions), pa.string())
@@ -143,7 +142,9 @@ def _coded_columns(history: PlainHistory, words: _Words, part: slice) -> dict[st
 
 def _coded(codes: Any, words: Sequence[str | None]) -> pa.DictionaryArray:
     """Words by their positions in a list, −1 for a row without a word."""
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string()))
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string())
+    )
 
 
 def _micro_operations(history: PlainHistory, source: Positions) -> pa.Array:
@@ -162,8 +163,7 @@ def _values(history: PlainHistory, source: Positions) -> dict[str, Any]:
     is_client = source >= 0
     lines, stated = history.lines, np.where(is_client, source, 0)
     f, shape, a, b, c = (
-        column[stated]
-        for column in (lines.f, lines.shape, lines.a, lines.b, lines.c)
+        column[stated] for column in (lines.f, lines.shape, lines.a, lines.b, lines.c)
     )
     is_cas = is_client & (f == layout.CAS)
     is_keyed = _has_key(is_cas, shape)

@@ -144,7 +144,9 @@ def parse_plain(text: Text, chunks: list[Chunk], workload: str) -> PlainHistory 
     is_client = lines.status == columns.PLAIN
     if errors is None or time is None or not (lines.type[is_client] == columns.INVOKE).any():
         return None
-    names, process_numbers = _numbered(lines.process if is_client.all() else lines.process[is_client])
+    names, process_numbers = _numbered(
+        lines.process if is_client.all() else lines.process[is_client]
+    )
     process, seq, op, source = (np.full(len(number), -1, dtype=np.int32) for _ in range(4))
     process[is_client] = process_numbers
     if not pair(lines, process, len(names), _FUNCTIONS[workload], read.flat, seq, op, source):

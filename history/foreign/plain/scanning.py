@@ -418,9 +418,7 @@ def _is_answered(row: Numbers, flat: Numbers) -> bool:
 
 
 @compiled
-def scan(
-    text: Bytes, kind: int, rows: Numbers, flat: Numbers, first_number: int
-) -> int:
+def scan(text: Bytes, kind: int, rows: Numbers, flat: Numbers, first_number: int) -> int:
     """Read the lines of a text. Return how many numbers ``flat`` got.
 
     ``rows``: a row of ``COLUMNS`` zeros for each line. ``flat`` takes the micro-operations, from ``first_number`` on.

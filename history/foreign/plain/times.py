@@ -33,18 +33,18 @@ def times_of(lines: Lines, number: Positions, problems: Problems) -> Numbers | N
 
 @compiled
 def _are_consecutive(numbers: Numbers) -> bool:
+    others = 0
     for position in range(1, len(numbers)):
-        if numbers[position] != numbers[position - 1] + 1:
-            return False
-    return True
+        others += numbers[position] != numbers[position - 1] + 1
+    return others == 0
 
 
 @compiled
 def _falls(numbers: Numbers) -> bool:
+    falls = 0
     for position in range(1, len(numbers)):
-        if numbers[position] < numbers[position - 1]:
-            return True
-    return False
+        falls += numbers[position] < numbers[position - 1]
+    return falls > 0
 
 
 @compiled

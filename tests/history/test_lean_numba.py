@@ -8,7 +8,7 @@ import sys
 PROGRAM = """
 import sys
 {before}
-from nemesis.support.lean_numba import HIDDEN, njit
+from nemesis.history.lean_numba import HIDDEN, njit
 
 assert njit(lambda number: number + 1)(1) == 2
 print(sorted(set(HIDDEN) & set(sys.modules)))
