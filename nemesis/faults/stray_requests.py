@@ -45,7 +45,7 @@ from nemesis.faults.base import (
 )
 from nemesis.faults.churn import controller_of, end_a_session
 from nemesis.faults.cluster_view import ClusterSnapshot
-from nemesis.faults.link_rules import CopyRequests, LinkGuard, StrandRequests
+from nemesis.faults.link_rules import CopyRequests, StrandRequests
 from nemesis.interfaces.brokers import AlterPartitionRequests
 from nemesis.interfaces.ensemble import Ensemble
 from nemesis.interfaces.links import (
@@ -94,6 +94,8 @@ TRANSACTION_KEYS: Final[Mapping[RequestKind, int]] = MappingProxyType(
 """The requests of transactions, which only plans and a recipe name, and their API keys."""
 ELECTIONS: Final = 3
 ELECTION_INTERVAL_S: Final = 1.2
+PATIENCE_S: Final = 2.4
+"""Without a stray request, before the next step: a broker whose session ended is in sync again by then."""
 EFFECT_TIMEOUT_S: Final = 6.0
 POLL_INTERVAL_S: Final = 0.1
 MAX_LATE_MS: Final = 10_000
@@ -183,7 +185,11 @@ def is_proposing(node: str, snapshot: ClusterSnapshot) -> bool:
 
 
 class StrayRequestsStrike:
-    """A broker whose requests are about to go astray."""
+    """A broker whose requests are about to go astray.
+
+    A coordinator may lose its partition at once, as when the preferred leader is elected. The rule follows the
+    partition to the broker that leads it now, until a request has strayed.
+    """
 
     def __init__(
         self, fault: StrayRequests, context: FaultContext, victim: str, rng: Random
@@ -191,61 +197,63 @@ class StrayRequestsStrike:
         self._fault = fault
         self._context = context
         self._rng = rng
-        self._links = links_of(fault.requests, victim, context)
-        self._guard = self._new_guard()
+        first = _Watched(fault, context, victim)
+        self._watched = {victim: first}
         self.victims = [victim]
         self.intent: dict[str, Any] = {
             "requests": fault.requests,
             "fate": fault.fate,
-            "links": len(self._links),
+            "links": len(first.links),
         }
 
     async def apply(self) -> Measured:
-        before = await self._strayed()
-        await self._guard.put()
+        await self._watched[self.victims[0]].put()
         ended: list[str] = []
         for _ in range(ELECTIONS if self._needs_elections else 0):
             ended += await self._end_a_session(spares_controller=True)
             await asyncio.sleep(ELECTION_INTERVAL_S)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + EFFECT_TIMEOUT_S + self._fault.late_ms / 1000
-        next_election = loop.time()
-        strayed = await self._strayed() - before
-        while strayed == 0 and loop.time() < deadline:
-            is_due = self._needs_elections and loop.time() >= next_election
-            if is_due and not await self._are_copies_under_way():
-                ended += await self._end_a_session(spares_controller=False)
-                next_election = loop.time() + ELECTION_INTERVAL_S
+        next_step = loop.time() + (0 if self._needs_elections else PATIENCE_S)
+        while not (strayed := await self._strayed()) and loop.time() < deadline:
+            if loop.time() >= next_step and not await self._are_copies_under_way():
+                next_step = loop.time() + PATIENCE_S
+                if self._needs_elections:
+                    ended += await self._end_a_session(spares_controller=False)
+                elif self._fault.requests in TRANSACTION_KEYS:
+                    await self._follow_partition()
             await asyncio.sleep(POLL_INTERVAL_S)
-            strayed = await self._strayed() - before
-        return Measured(
-            is_effective=strayed > 0, detail={self._unit: strayed, "sessions_ended": ended}
-        )
+        unit = "copies" if self._fault.fate == "copied" else "stopped_bytes"
+        detail: dict[str, Any] = {unit: strayed, "sessions_ended": ended}
+        if len(self._watched) > 1:
+            detail["followed_to"] = [node for node in self._watched if node not in self.victims]
+        return Measured(is_effective=strayed > 0, detail=detail)
 
     async def undo(self) -> None:
-        await self._guard.remove()
+        for watched in self._watched.values():
+            await watched.remove()
 
     async def verify(self) -> Measured:
         strays = supported(supported(self._context.network.requests).strays)
-        astray = await strays.astray(self._links)
+        links = frozenset(link for watched in self._watched.values() for link in watched.links)
+        astray = await strays.astray(links)
         return Measured(is_effective=astray == 0, detail={"astray": astray})
 
-    @property
-    def _unit(self) -> str:
-        return "copies" if self._fault.fate == "copied" else "stopped_bytes"
-
-    def _new_guard(self) -> LinkGuard:
-        fault, rules = self._fault, self._context.links
-        if fault.fate == "copied":
-            return rules.guard(CopyRequests(self._links, fault.late_ms))
-        return rules.guard(StrandRequests(self._links, is_abandoned_lost=fault.fate == "lost"))
-
     async def _strayed(self) -> int:
-        """Return how many copies have arrived, or how many bytes were stopped."""
-        counters = (await self._context.network.counters(self._links)).values()
-        if self._fault.fate == "copied":
-            return sum(counter.copies for counter in counters)
-        return sum(counter.held_bytes for counter in counters)
+        return sum([await watched.strayed() for watched in self._watched.values()])
+
+    async def _follow_partition(self) -> None:
+        """Stop the requests of the broker that leads the selector's partition now, too."""
+        partition = selectors.parse(self._fault.selector).partition
+        if partition is None:
+            return
+        state = (await self._context.view.snapshot()).partitions.get(partition)
+        if state is None or state.leader == NO_LEADER:
+            return
+        node = node_of(state.leader)
+        if node not in self._watched:
+            self._watched[node] = watched = _Watched(self._fault, self._context, node)
+            await watched.put()
 
     async def _are_copies_under_way(self) -> bool:
         return self._fault.fate == "copied" and not (await self.verify()).is_effective
@@ -266,6 +274,38 @@ class StrayRequestsStrike:
             self._rng,
             spared=spared,
             spares_controller=spares_controller,
+        )
+
+
+class _Watched:
+    """The links of one broker under the fault's rule, and what went astray on them."""
+
+    def __init__(self, fault: StrayRequests, context: FaultContext, node: str) -> None:
+        self.links = links_of(fault.requests, node, context)
+        self._network = context.network
+        self._counts_copies = fault.fate == "copied"
+        self._guard = context.links.guard(
+            CopyRequests(self.links, fault.late_ms)
+            if self._counts_copies
+            else StrandRequests(self.links, is_abandoned_lost=fault.fate == "lost")
+        )
+        self._before = 0
+
+    async def put(self) -> None:
+        self._before = await self._count()
+        await self._guard.put()
+
+    async def remove(self) -> None:
+        await self._guard.remove()
+
+    async def strayed(self) -> int:
+        """How many copies have arrived, or how many bytes were stopped, since the rule is in force."""
+        return await self._count() - self._before
+
+    async def _count(self) -> int:
+        counters = (await self._network.counters(self.links)).values()
+        return sum(
+            counter.copies if self._counts_copies else counter.held_bytes for counter in counters
         )
 
 

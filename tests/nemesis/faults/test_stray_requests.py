@@ -12,16 +12,18 @@ from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.faults.pause import Pause
 from nemesis.faults.stray_requests import (
     ELECTIONS,
+    PATIENCE_S,
     Fate,
     RequestKind,
     StrayRequests,
     is_marking,
     is_proposing,
 )
+from nemesis.reference.coordinator.key_partitions import partition_for
 from nemesis.support.errors import UsageError
 from nemesis.workloads.kafka.transactional_producer import TransactionalProducer
 from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
-from tests.workloads.transaction_bench import REQUEST_S, Bench, on_bench, write
+from tests.workloads.transaction_bench import ID, REQUEST_S, Bench, on_bench, write
 
 NODES = frozenset({"broker-1", "broker-2", "broker-3"})
 
@@ -140,6 +142,35 @@ def test_requests_of_transactions_go_astray(requests: RequestKind) -> None:
             await write(producer, str(number))
             await producer.end(is_commit=True)
         return producer.is_in_doubt or requests == "write-txn-markers"
+
+    on_bench(test)
+
+
+def test_requests_go_astray_at_the_broker_that_coordinates_now() -> None:
+    """The one that was struck loses its partition before it sends anything."""
+
+    async def test(bench: Bench) -> None:
+        producer = await bench.producer()
+        snapshot = await bench.context.view.snapshot()
+        count = sum(topic == "__transaction_state" for topic, _ in snapshot.partitions)
+        fault = StrayRequests(
+            requests="end-txn",
+            fate="overtaken",
+            selector=f'leader("__transaction_state",{partition_for(ID, count)})',
+        )
+        strike = await fault.aim(bench.context, Random(1))
+        assert producer.node is not None
+        assert strike.victims == [f"broker-{producer.node}"]
+        await bench.context.zookeeper.end_session(snapshot.brokers[producer.node].session)
+        applying = asyncio.ensure_future(strike.apply())
+        await asyncio.sleep(1.5 * PATIENCE_S)
+        await write(producer, "late")
+        await producer.end(is_commit=True)
+        applied = await applying
+        assert applied.is_effective
+        [follower] = applied.detail["followed_to"]
+        assert follower not in strike.victims
+        assert await healed(strike, bench.context) == {"astray": 0}
 
     on_bench(test)
 
