@@ -12,6 +12,7 @@ from nemesis import reports
 from nemesis.checkers import CHECKERS
 from nemesis.checkers.foreign import FOREIGN, foreign_properties
 from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict
+from nemesis.checkers.framework.nouns import noun_for
 from nemesis.history.errors import MissingHistoryError
 from nemesis.history.ingest import ingest
 from nemesis.history.reader import open_history
@@ -191,7 +192,7 @@ def test_says_of_each_property_what_was_checked(reported: Reported, page: Page) 
     rows = [row.words for row in page.all("tr")]
     for result in reported.outcome.results:
         start = f"{result.property} {result.verdict} {wording.promise(result.property)}"
-        checked = f"{result.checked:,} {result.unit}"
+        checked = f"{result.checked:,} {noun_for(result.checked, result.unit)}"
         assert any(row.startswith(start) and checked in row for row in rows), start
 
 
