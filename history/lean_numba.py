@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Final, cast
 
@@ -36,7 +36,9 @@ def _hidden() -> Iterator[None]:
 
 with _hidden():
     for _name in _ASKING:
-        import_module(_name)
+        # These modules are numba's own and may move. Then only the time is lost.
+        with suppress(ImportError):
+            import_module(_name)
 
 from numba import njit, types  # noqa: E402 - after what it would have imported
 
