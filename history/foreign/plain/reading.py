@@ -55,12 +55,12 @@ def scanned(text: Text, chunks: list[Chunk], kind: int, *, most_others: int) -> 
     flat = np.empty(first_numbers[-1], dtype=np.int64)
     lines = no_lines(sum(chunk.lines for chunk in chunks))
     most = max(chunk.lines for chunk in chunks)
-    threads = os.cpu_count() or 1
+    threads = min(os.cpu_count() or 1, len(chunks))
     free: SimpleQueue[tuple[Bytes, Numbers]] = SimpleQueue()
     for _ in range(threads):
         free.put((buffer_for(chunks), np.zeros((COLUMNS, most), dtype=np.int64).T))
 
-    def read(chunk: Chunk, first_number: int) -> tuple[int, dict[int, str]] | None:
+    def read(chunk: Chunk, first_number: int) -> tuple[int, int, dict[int, str]] | None:
         buffer, row_buffer = free.get()
         try:
             content = lines_of(text, chunk, buffer)
@@ -70,21 +70,21 @@ def scanned(text: Text, chunks: list[Chunk], kind: int, *, most_others: int) -> 
             rows[:] = 0
             numbers = scan(content, kind, rows, flat, first_number)
             _store(rows, lines, chunk.first_line)
-            if np.count_nonzero(rows[:, STATUS] == OTHER) > most_others:
-                return None
-            return numbers, _words(content, rows, chunk.first_line)
+            others = int(np.count_nonzero(rows[:, STATUS] == OTHER))
+            return numbers, others, _words(content, rows, chunk.first_line)
         finally:
             free.put((buffer, row_buffer))
 
-    numbers = 0
+    numbers = others = 0
     words: dict[int, str] = {}
     with ThreadPoolExecutor(threads) as pool:
         for answer in pool.map(read, chunks, first_numbers):
-            if answer is None:
+            others += 0 if answer is None else answer[1]
+            if answer is None or others > most_others:
                 pool.shutdown(cancel_futures=True)
                 return None
             numbers += answer[0]
-            words |= answer[1]
+            words |= answer[2]
     return Scanned(lines, flat, numbers, words)
 
 

@@ -156,6 +156,21 @@ def test_a_text_of_many_chunks_gives_the_same_events(chunk_bytes: int, tmp_path:
         compare(history, text, workload, tmp_path / str(number))
 
 
+@pytest.mark.parametrize("chunk_bytes", [100, CHUNK_BYTES])
+def test_lines_of_nemesis_are_few(chunk_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"{line}, :index {index}}}\n" for index, line in enumerate(NEMESIS_LINES * 2))
+    lines = REGISTER.splitlines()
+    text += "".join(
+        line.replace(f":index {n}", f":index {n + 4}") + "\n" for n, line in enumerate(lines)
+    )
+    text = text.replace(", :time 10", "").replace(", :time 20", "")
+    text = text.replace(", :time 30", "").replace(", :time 40", "")
+    monkeypatch.setattr(histories, "MAX_OTHERS", 4)
+    assert plain(text, "register", chunk_bytes) is not None
+    monkeypatch.setattr(histories, "MAX_OTHERS", 3)
+    assert plain(text, "register", chunk_bytes) is None
+
+
 @pytest.mark.parametrize("rows", [1, 7])
 def test_events_of_many_batches_are_the_same(
     rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
