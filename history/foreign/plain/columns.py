@@ -70,7 +70,7 @@ KEPT: Final = (STATUS, TYPE, F, SHAPE, PROCESS, TIME, INDEX, A, B, C)
 """The columns of a row that ``Lines`` keeps, in its order."""
 
 
-def no_lines(count: int) -> Lines:
+def zeroed_lines(count: int) -> Lines:
     """Return columns of zeros for this many lines. Memory that is never written to is never taken."""
 
     def codes() -> Codes:

@@ -25,7 +25,7 @@ from nemesis.history.foreign.plain.columns import (
     C,
     Lines,
     Numbers,
-    no_lines,
+    zeroed_lines,
 )
 from nemesis.history.foreign.plain.scanning import scan
 from nemesis.history.foreign.plain.texts import Chunk, Text, buffer_for, lines_of
@@ -53,7 +53,7 @@ def scanned(text: Text, chunks: list[Chunk], kind: int, *, most_others: int) -> 
     room = [(chunk.stop - chunk.start) // 2 + 8 if kind != OBJECT else 0 for chunk in chunks]
     first_numbers = list(accumulate(room, initial=0))
     flat = np.empty(first_numbers[-1], dtype=np.int64)
-    lines = no_lines(sum(chunk.lines for chunk in chunks))
+    lines = zeroed_lines(sum(chunk.lines for chunk in chunks))
     most = max(chunk.lines for chunk in chunks)
     threads = min(os.cpu_count() or 1, len(chunks))
     free: SimpleQueue[tuple[Bytes, Numbers]] = SimpleQueue()
