@@ -74,8 +74,8 @@ class Transaction:
     """Offsets of groups that it commits."""
     commit: Operation | None = None
     abort: Operation | None = None
-    is_fenced: bool = False
-    """Whether its commit, which has no acknowledgement, was requested when a newer producer had its epoch."""
+    fence: Operation | None = None
+    """The InitProducerId that had fenced its producer before its commit, which was not acknowledged, was requested."""
 
     @property
     def is_committed(self) -> bool:
@@ -100,7 +100,7 @@ class Transaction:
 
     @property
     def may_be_committed(self) -> bool:
-        return self.commit is not None and not self.commit.is_failed and not self.is_fenced
+        return self.commit is not None and not self.commit.is_failed and self.fence is None
 
 
 @dataclass(slots=True)
@@ -158,7 +158,7 @@ def produced(rows: Iterable[Row]) -> Produced:
     for transaction in result.transactions.values():
         commit = transaction.commit
         if commit is not None and not commit.is_ok:
-            transaction.is_fenced = fenced_by(commit, result.inits) is not None
+            transaction.fence = fenced_by(commit, result.inits)
     return result
 
 

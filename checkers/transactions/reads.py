@@ -31,18 +31,18 @@ def uncommitted(name: str, known: Produced) -> Iterator[Finding]:
     """Find records of transactions that are certainly not committed."""
     for poll, offset, send, transaction in of_transactions(known):
         if transaction.abort is not None and transaction.abort.is_ok:
-            why, end = "was aborted", transaction.abort
+            why, ends = "was aborted", [transaction.abort]
         elif transaction.commit is None:
-            why, end = "was never to be committed", None
+            why, ends = "was never to be committed", []
         elif transaction.commit.is_failed:
-            why, end = "could not be committed", transaction.commit
-        elif transaction.is_fenced:
-            why, end = "was fenced before its commit was requested", transaction.commit
+            why, ends = "could not be committed", [transaction.commit]
+        elif transaction.fence is not None:
+            why = "was fenced before its commit was requested"
+            ends = [transaction.fence, transaction.commit]
         else:
             continue
-        yield _read(
-            name, poll, offset, send, f"of transaction {transaction.number}, which {why}", end
-        )
+        about = f"of transaction {transaction.number}, which {why}"
+        yield _read(name, poll, offset, send, about, *ends)
 
 
 def undecided(name: str, known: Produced) -> Iterator[Finding]:
@@ -175,15 +175,13 @@ def _tp(operation: Operation) -> str:
 
 
 def _read(
-    name: str, poll: Operation, offset: int, send: Operation, about: str, end: Operation | None
+    name: str, poll: Operation, offset: int, send: Operation, about: str, *ends: Operation
 ) -> Finding:
     sentence = (
         f"{poll.event.process} read committed records and was given value {send.event.value} at offset {offset} of "
         f"{_tp(poll)}, {about}."
     )
-    return finding(
-        name, _tp(poll), sentence, send.invoked[0], poll.row, None if end is None else end.row
-    )
+    return finding(name, _tp(poll), sentence, send.invoked[0], poll.row, *(end.row for end in ends))
 
 
 def _torn(

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from random import Random
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
@@ -230,8 +231,9 @@ class StrayRequestsStrike:
         return Measured(is_effective=strayed > 0, detail=detail)
 
     async def undo(self) -> None:
-        for watched in self._watched.values():
-            await watched.remove()
+        async with AsyncExitStack() as rules:  # one that fails does not keep the others in force
+            for watched in self._watched.values():
+                rules.push_async_callback(watched.remove)
 
     async def verify(self) -> Measured:
         strays = supported(supported(self._context.network.requests).strays)

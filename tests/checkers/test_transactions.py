@@ -107,6 +107,8 @@ def test_a_commit_that_was_requested_before_the_fence_may_take_effect() -> None:
     for fenced, expected in ((5, V), (4, I)):
         judged = results(opened, initialized(fenced, 1), unknown, committed_poll(8, 0, {0: 1}, 1))
         assert judged["aborted-read"].verdict is expected
+    [finding] = judged["aborted-read"].findings
+    assert len(finding.events) == len(("send", "poll", "init-producer-id", "commit-transaction"))
 
 
 def test_a_new_producer_id_fences_the_former_one() -> None:
