@@ -4,7 +4,8 @@ What was written and not synced may reach the medium in part, or wrong. A broker
 the log before the first batch that is torn or whose CRC does not match, and fetch the rest from the leader. Where
 ``power-cut`` loses, this leaves something that must not be believed. Synced bytes are not touched.
 
-Which brokers are spared, and why ``duration_s`` should outlast the session: see ``unsynced_writes``.
+Which brokers are spared, and why ``duration_s`` should outlast the session: see ``unsynced_writes``. One without
+replicas, such as one that was just drained, has nothing to damage.
 
 Effect: the process is gone, and at least one of its logs is damaged. Undone: a new process of the node lives.
 """
@@ -61,3 +62,4 @@ class CorruptTail(HarmsUnsynced, frozen=True, kw_only=True):
     )
     needs: ClassVar[frozenset[type]] = frozenset({Processes, LogTails})
     strike: ClassVar[type[KillStrike]] = CorruptTailStrike
+    needs_replicas: ClassVar[bool] = True

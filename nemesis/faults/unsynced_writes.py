@@ -31,6 +31,8 @@ class HarmsUnsynced(Kill, frozen=True, kw_only=True):
 
     strike: ClassVar[type[KillStrike]]
     """Carries the fault out on the victims."""
+    needs_replicas: ClassVar[bool] = False
+    """Whether the fault has no effect on a broker without replicas."""
 
     spares_last: Annotated[
         bool, Meta(description="whether the last unharmed replica of an ISR is spared")
@@ -39,6 +41,8 @@ class HarmsUnsynced(Kill, frozen=True, kw_only=True):
     async def aim(self, context: FaultContext, rng: Random) -> KillStrike:
         victims = await selectors.resolve(self.selector, context, rng)
         snapshot = await context.view.snapshot()
+        if self.needs_replicas and (empty := _without_replicas(snapshot, victims)):
+            raise SelectorUnresolved(f"{empty[0]} has no replica whose log could be harmed")
         if self.spares_last:
             untouched = [node for node in context.cluster.brokers if not context.touched[node]]
             last = _without_survivors(snapshot, victims, filter(context.is_alive, untouched))
@@ -68,3 +72,10 @@ def _without_survivors(
         for name, isr in members.items()
         if not isr.isdisjoint(victims) and isr.isdisjoint(survivors)
     ]
+
+
+def _without_replicas(snapshot: ClusterSnapshot, victims: Sequence[str]) -> list[str]:
+    """Return the victims that hold no replica, or none that stays when a move has ended."""
+    states = snapshot.partitions.values()
+    holders = {node_of(replica) for state in states for replica in state.target}
+    return [victim for victim in victims if victim not in holders]

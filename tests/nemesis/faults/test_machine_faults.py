@@ -100,19 +100,22 @@ class Machines:
 
 
 class View:
-    """A cluster of one partition with the given ISR."""
+    """A cluster of one partition with the given ISR and replicas."""
 
-    def __init__(self, isr: Iterable[int]) -> None:
+    def __init__(self, isr: Iterable[int], replicas: Iterable[int]) -> None:
         self._isr = tuple(isr)
+        self._replicas = tuple(replicas)
 
     async def snapshot(self) -> ClusterSnapshot:
         state = PartitionState(
-            leader=self._isr[0], leader_epoch=0, isr=self._isr, replicas=(1, 2, 3)
+            leader=self._isr[0], leader_epoch=0, isr=self._isr, replicas=self._replicas
         )
         return ClusterSnapshot(partitions={("t", 0): state})
 
 
-def context_of(machines: Any, isr: Iterable[int] = (1, 2, 3)) -> FaultContext:
+def context_of(
+    machines: Any, isr: Iterable[int] = (1, 2, 3), replicas: Iterable[int] = (1, 2, 3)
+) -> FaultContext:
     disks = SimpleNamespace(
         fill=machines.fill_disk,
         fail=machines.fail_disk,
@@ -127,7 +130,7 @@ def context_of(machines: Any, isr: Iterable[int] = (1, 2, 3)) -> FaultContext:
         skew=machines.skew_clock, correct=partial(machines.skew_clock, offset_ms=0, drift=0.0)
     )
     runtime = runtime_of(machines, processes=machines, disks=disks, clocks=clocks)
-    return FaultContext.of(runtime, cast("Any", View(isr)))
+    return FaultContext.of(runtime, cast("Any", View(isr, replicas)))
 
 
 async def struck(fault: Fault, context: FaultContext) -> Strike:
@@ -285,6 +288,21 @@ def test_the_end_of_a_log_is_damaged_only_where_there_is_something_unsynced() ->
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(corrupt_tail, "PATIENCE_S", 0.0)
             assert not (await strike.apply()).is_effective
+
+    asyncio.run(scene())
+
+
+def test_a_broker_that_was_drained_of_replicas_has_no_log_to_damage() -> None:
+    """Seed 160098 of transactions struck one just after ``remove-broker``, and was unknown."""
+
+    async def scene() -> None:
+        machines = Machines()
+        context = context_of(machines, isr=(1, 3), replicas=(1, 3))
+        with pytest.raises(SelectorUnresolved, match="broker-2 has no replica"):
+            await CorruptTail(selector="broker-2").aim(context, Random(1))
+        for fault in (CorruptTail(selector="broker-1"), PowerCut(selector="broker-2")):
+            strike = await fault.aim(context, Random(1))
+            assert strike.victims == [fault.selector]
 
     asyncio.run(scene())
 
