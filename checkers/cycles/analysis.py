@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -47,6 +48,8 @@ from nemesis.checkers.cycles.version_orders import ListOrders
 from nemesis.checkers.cycles.write_index import Writes
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.initial_values import NIL
+
+NO_SESSIONS: Final = "no process has two committed transactions, one after the other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ class Analysis:
     suggestion: InitialValue | None = None
     """That value, if it was concluded from reads and not stated."""
     dependencies: int = 0
+    has_sessions: bool = False
+    """Whether some process has two committed transactions, one after the other."""
 
 
 def analyse_lists(rows: Rows, model: Model, judged: Collection[str] = ANOMALIES.keys()) -> Analysis:
@@ -240,6 +245,13 @@ def _is_open(analysis: Analysis, model: Model, judged: Collection[str]) -> bool:
     return not uncounted
 
 
+def require_sessions(analysis: Analysis, model: Model, judged: Collection[str]) -> None:
+    """Note that a model of sessions is undecided in a history without them, unless it is broken."""
+    is_decided = analysis.cycle_exists is not None or is_broken(analysis, model, judged)
+    if model.is_of_sessions and not analysis.has_sessions and not is_decided:
+        analysis.cycle_exists = CycleExists(bound=NO_SESSIONS)
+
+
 def is_broken(analysis: Analysis, model: Model, judged: Collection[str] = ANOMALIES.keys()) -> bool:
     """Whether an anomaly is known by name that is judged, and that the model forbids."""
     names = [name for name, occurrences in analysis.occurrences.items() if len(occurrences)]
@@ -316,5 +328,7 @@ def _search(analysis: Analysis, read_index: ReadIndex, edges: Edges) -> None:
     """Look for cycles where there can be any."""
     txns = analysis.txns
     analysis.dependencies = len(edges)
-    for cycle in cycles_among(txns, edges, process_edges(txns, read_index.committed)):
+    sessions = process_edges(txns, read_index.committed)
+    analysis.has_sessions = len(sessions) > 0
+    for cycle in cycles_among(txns, edges, sessions):
         analysis.cycles[cycle.name].append(cycle)

@@ -60,9 +60,11 @@ class Transactional(GlobalCheck[Rows]):
         if not len(rows.row):
             return [conclude(decided, checked=0) for decided in self.properties()]
         # numba takes half a second to import, which a history without transactions need not wait for.
+        from nemesis.checkers.cycles.analysis import require_sessions
         from nemesis.checkers.cycles.explain import Explainer
 
         analysis = self._analyse(rows)
+        require_sessions(analysis, self.model, self.judged)
         explainer = Explainer(analysis, self.model)
         trouble, count = explainer.trouble(WELL_FORMED)
         results = [

@@ -4,14 +4,14 @@ Each requirement is an order of the writes of two transactions. ``guarantees`` h
 some order of all transactions keeps what is required.
 
 Limits: of a process with several transactions at once only the order of those that do not overlap counts, from the
-last overlap on. Orders beyond ``MAX_EDGES`` are left out.
+last overlap on. A transaction in doubt overlaps all later ones of its process, and does not interrupt their order.
+Orders beyond ``MAX_EDGES`` are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -58,8 +58,6 @@ class Requirements:
     missed: Missed | None = None
     is_cut: bool = False
     """Whether there were more than ``MAX_EDGES``."""
-    has_sessions: bool = True
-    """Whether some process has two committed transactions, one after the other."""
 
     def add(self, source: int, target: int, first: int, read: int = -1) -> None:
         if len(self.listed) >= MAX_EDGES:
@@ -104,6 +102,10 @@ class _History:
         elif self.micro_of[source] < self.micro_of[write]:
             requirements.miss(read, first)
 
+    def is_in_doubt(self, txn: int) -> bool:
+        """Whether it is unknown when a transaction ended, and what its reads returned."""
+        return bool(self.txns.ended[txn] == NEVER)
+
     def micros(self, txn: int) -> range:
         return range(self.first[txn], self.first[txn + 1])
 
@@ -119,10 +121,7 @@ def requirements_of(
     history = _history(txns, writes, versions)
     if guarantee is Guarantee.MONOTONIC_ATOMIC_VIEW:
         return _of_atomic_views(history, committed)
-    sessions = list(_sessions(txns, committed))
-    requirements = _OF_SESSIONS[guarantee](history, sessions)
-    requirements.has_sessions = any(len(session) > 1 for session in sessions)
-    return requirements
+    return _OF_SESSIONS[guarantee](history, list(_sessions(txns, committed)))
 
 
 def _history(txns: Transactions, writes: Writes, versions: ReadVersions) -> _History:
@@ -144,20 +143,20 @@ def _history(txns: Transactions, writes: Writes, versions: ReadVersions) -> _His
 
 
 def _sessions(txns: Transactions, committed: Numbers) -> Iterator[list[int]]:
-    """Yield the transactions of each process in their order; another list begins where two overlap."""
+    """Yield the transactions of each process in their order; another list begins where two overlap.
+
+    A transaction in doubt comes after those before it in its list, and nothing in the list comes after it.
+    """
     session: list[int] = []
-    process, latest = -1, NEVER
+    process, latest = -1, 0
     for txn in committed[np.argsort(txns.process[committed], kind="stable")].tolist():
-        is_next = int(txns.process[txn]) == process and latest <= int(txns.began[txn])
-        if session and not is_next:
+        is_same = int(txns.process[txn]) == process
+        if session and not (is_same and latest <= int(txns.began[txn])):
             yield session
             session = []
-        latest = (
-            int(txns.ended[txn])
-            if int(txns.process[txn]) != process
-            else max(latest, int(txns.ended[txn]))
-        )
-        process = int(txns.process[txn])
+        process, latest = int(txns.process[txn]), latest if is_same else 0
+        if txns.ended[txn] != NEVER:
+            latest = max(latest, int(txns.ended[txn]))
         session.append(txn)
     if session:
         yield session
@@ -172,7 +171,8 @@ def _read_your_writes(history: _History, sessions: list[list[int]]) -> Requireme
             for micro in history.micros(txn):
                 key, write = history.key[micro], history.write_of[micro]
                 if write >= 0:
-                    own.setdefault(key, []).append(write)
+                    if not history.is_in_doubt(txn):
+                        own.setdefault(key, []).append(write)
                 elif history.source[micro] != UNSHOWN and key in own:
                     # The writes before an earlier read that returned the same are required already.
                     version = key, history.source[micro]
@@ -202,9 +202,14 @@ def _monotonic_reads(history: _History, sessions: list[list[int]]) -> Requiremen
 def _monotonic_writes(history: _History, sessions: list[list[int]]) -> Requirements:
     requirements = Requirements()
     for session in sessions:
-        writers = [txn for txn in session if _written(history, txn)]
-        for before, after in pairwise(writers):
-            requirements.add(before, after, _written(history, before)[0])
+        before = -1
+        for txn in session:
+            if not _written(history, txn):
+                continue
+            if before >= 0:
+                requirements.add(before, txn, _written(history, before)[0])
+            if not history.is_in_doubt(txn):
+                before = txn
     return requirements
 
 

@@ -27,9 +27,7 @@ turned round; a process reads one append of a transaction, and its own later app
 a transaction reads one of two writes.
 
 ``guarantee_requirements`` collects the misses and the orders, within limits. If the orders are not all known, the
-verdict is unknown, unless those that are known have a cycle. It is unknown in the same way if a session guarantee has
-no session to judge: if each process has one transaction, the history shows nothing of what the system keeps from one to
-the next.
+verdict is unknown, unless those that are known have a cycle.
 
 Sources: Terry and others, "Session Guarantees" (1994); Viotti and Vukolić, "Consistency in Non-Transactional
 Distributed Storage Systems" (2016), to which Jepsen's definitions refer; Bailis and others, "Highly Available
@@ -39,7 +37,6 @@ Transactions" (VLDB 2013), which has these guarantees for each item of a transac
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -57,8 +54,6 @@ from nemesis.checkers.cycles.transactions import Transactions
 from nemesis.checkers.cycles.write_index import Writes
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.components import components
-
-NO_SESSIONS: Final = "no process has two committed transactions, one after the other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +98,6 @@ def broken_guarantee(
     )
     if cycle:
         return GuaranteeBroken(guarantee, cycle=cycle)
-    if not requirements.has_sessions:
-        return NO_SESSIONS
     return f"the search ends at {MAX_EDGES} pairs of writes" if requirements.is_cut else None
 
 

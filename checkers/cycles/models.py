@@ -26,6 +26,10 @@ been rolled back, and a read proves no commit of a transaction in doubt.
 ``cycle-exists`` is of the model that is asked for: each version order that the reads allow has a cycle that this model
 forbids.
 
+A *session* is the order of what one process did. If no process has two committed transactions, one after the other, a
+model of sessions is not ``valid``: ``strong-session-`` models and session guarantees are ``unknown`` then, unless an
+anomaly shows that the history breaks them. A model of real time that is judged without it is not of sessions.
+
 A model may also have a *guarantee* about what reads have to show (``guarantees``). The four session guarantees forbid
 no other anomaly than those of level 0. Monotonic atomic view also forbids those of level 1.
 
@@ -96,6 +100,8 @@ class Model:
     asked: frozenset[str] | None = None
     """The names of the anomalies that count; None: all."""
     guarantee: Guarantee = Guarantee.NONE
+    is_of_sessions: bool = False
+    """Whether it promises an order of each process, so that a history without sessions shows nothing of it."""
 
     @property
     def proves_commits(self) -> bool:
@@ -165,7 +171,9 @@ _CYCLES: Final = (
 
 MODELS: Final[Mapping[str, Model]] = MappingProxyType(
     {
-        name: Model(name, level, session_order)
+        name: Model(
+            name, level, session_order, is_of_sessions=session_order is SessionOrder.PROCESS
+        )
         for name, level, session_order in [
             *(
                 (prefix + name, level, session_order)
@@ -176,7 +184,7 @@ MODELS: Final[Mapping[str, Model]] = MappingProxyType(
         ]
     }
     | {
-        name: Model(name, level, guarantee=guarantee)
+        name: Model(name, level, guarantee=guarantee, is_of_sessions=level is Level.G0)
         for name, (level, guarantee) in _GUARANTEES.items()
     }
 )

@@ -221,7 +221,7 @@ DRAWS: Final = MappingProxyType(
 """By workload, how its histories are drawn."""
 UNDECIDED: Final = frozenset(
     {"set", "queue", "long-fork", "g-counter", "pn-counter"}
-    | {"read-your-writes", "monotonic-reads", "monotonic-writes", "writes-follow-reads"}
+    | {name for name, model in MODELS.items() if model.is_of_sessions}
 )
 """Workloads and models that may leave a history undecided that their definition allows: an element may be lost, a
 transaction has another form, no read is final, or each process has one transaction.

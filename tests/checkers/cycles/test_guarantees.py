@@ -153,6 +153,64 @@ def test_a_transaction_alone_in_its_process_breaks_a_guarantee_by_itself() -> No
     assert verdict(txns, "read-your-writes", lists=False) is Verdict.INVALID
 
 
+def crashed(*plan: tuple[str, str, tuple[Micro, ...]]) -> list[Txn]:
+    """Transactions one after the other: process, how each ended, and micro-operations."""
+    return [
+        Txn(number, micro, kind, 10 * number, 10 * number + 5, process)
+        for number, (process, kind, micro) in enumerate(plan, start=1)
+    ]
+
+
+CRASHED = {
+    "read-your-writes": crashed(
+        ("a", "ok", (w(5, 1),)), ("a", "info", (w(6, 9),)), ("a", "ok", (r(5), r(6, 9)))
+    ),
+    "monotonic-reads": crashed(
+        ("b", "ok", (w(5, 1),)),
+        ("a", "ok", (r(5, 1),)),
+        ("a", "info", (w(6, 9),)),
+        ("a", "ok", (r(5), r(6, 9))),
+    ),
+    "monotonic-writes": crashed(
+        ("a", "ok", (w(5, 1),)),
+        ("a", "info", (w(6, 9),)),
+        ("a", "ok", (w(5, 2),)),
+        ("b", "ok", (r(5, 2, 1), r(6, 9))),
+    ),
+    "writes-follow-reads": crashed(
+        ("b", "ok", (w(5, 1),)),
+        ("a", "ok", (r(5, 1),)),
+        ("a", "info", (w(6, 9),)),
+        ("a", "ok", (w(5, 2),)),
+        ("c", "ok", (r(5, 2, 1), r(6, 9))),
+    ),
+}
+"""Process ``a`` goes on after a transaction in doubt, which a read proves committed."""
+
+
+@pytest.mark.parametrize("model", CRASHED)
+def test_a_transaction_in_doubt_does_not_end_a_session(model: str) -> None:
+    txns = CRASHED[model]
+    assert not keeps(txns, model, lists=True)
+    assert verdict(txns, model, lists=True) is Verdict.INVALID
+
+
+LATE = {
+    "read-your-writes": crashed(("a", "info", (w(5, 1), w(6, 9))), ("a", "ok", (r(5), r(6, 9)))),
+    "monotonic-writes": crashed(
+        ("a", "info", (w(5, 1), w(6, 9))),
+        ("a", "ok", (w(5, 2),)),
+        ("b", "ok", (r(5, 2, 1), r(6, 9))),
+    ),
+}
+
+
+@pytest.mark.parametrize("model", LATE)
+def test_a_transaction_in_doubt_may_take_effect_after_its_session(model: str) -> None:
+    assert keeps(LATE[model], model, lists=True)
+    assert verdict(LATE[model], model, lists=True) is not Verdict.INVALID
+
+
 @pytest.mark.parametrize("lists", [True, False])
 def test_stronger_models_imply_the_guarantees(lists: bool) -> None:
     """Read atomic forbids all that monotonic atomic view forbids, and causal sessions all that sessions do."""

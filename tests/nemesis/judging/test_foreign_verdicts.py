@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nemesis.checkers.cycles import MODELS
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.foreign.edn import loads
 from nemesis.history.foreign.importing import write_events
@@ -476,6 +477,35 @@ def test_an_ok_with_the_result_false_has_an_unknown_outcome(
     assert notes(text, workload) == [f"line 2 {Damage.DENIED.sentence}"]
     written = history("invoke 0 write 3", "ok 0 write true", *read)
     assert is_keyed or verdict_of(written, workload) is Verdict.INVALID
+
+
+def completions(process: str, *values: str) -> str:
+    """Return a history of completed transactions; ``process`` has a place for the number of each."""
+    return "".join(
+        f"{{:type :ok, {process.format(number)} :f :txn, :value {value}}}\n"
+        for number, value in enumerate(values)
+    )
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if name.startswith("strong-session-")])
+@pytest.mark.parametrize(
+    ("workload", "write", "value"), [("list-append", "append", "[1]"), ("rw-register", "w", "1")]
+)
+def test_a_model_of_sessions_needs_processes_with_several_transactions(
+    model: str, workload: str, write: str, value: str
+) -> None:
+    right = (f"[[:{write} 5 1]]", f"[[:r 5 {value}]]")
+    wrong = (f"[[:{write} 5 1] [:r 6 {value}]]", f"[[:r 5 {value}] [:{write} 6 1]]")
+    weaker = model.removeprefix("strong-session-")
+    is_permitted = weaker == "read-uncommitted"
+    for process in ("", ":process {}"):
+        text = completions(process, *right)
+        assert judged(text, workload, model).verdict == "unknown"
+        assert judged(text, workload, weaker).verdict == "valid"
+        assert judged(text, workload, f"strong-{weaker}").verdict == "valid"
+        broken = judged(completions(process, *wrong), workload, model)
+        assert broken.verdict == ("unknown" if is_permitted else "invalid")
+    assert judged(completions(":process 0", *right), workload, model).verdict == "valid"
 
 
 @pytest.mark.parametrize(
