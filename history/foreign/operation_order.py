@@ -24,10 +24,11 @@ LINE_NS: Final = 2**20
 def in_order(operations: Sequence[Operation], problems: Problems) -> list[Operation]:
     """Return the operations in order; notes what disagrees."""
     untimed = [operation for operation in operations if operation.time is None]
+    is_by_index = all(operation.index is not None for operation in operations)
     if len(untimed) < len(operations):
         for operation in untimed:
-            problems.note(Damage.NO_TIME, operation.line)
-    if all(operation.index is not None for operation in operations):
+            problems.note(Damage.INDEX_ALONE if is_by_index else Damage.NO_TIME, operation.line)
+    if is_by_index:
         indexes = [operation.index or 0 for operation in operations]
         placed = _sorted(operations, indexes, Damage.NOT_BY_INDEX, problems)
         for before, after in pairwise(placed):

@@ -74,6 +74,7 @@ class Damage(Enum):
         False,
     )
     NO_TIME = ("has no time: it was placed by its line", False)
+    INDEX_ALONE = ("has no time: its index states its place", False, True)
 
     def __init__(self, sentence: str, may_cost_operations: bool, is_note: bool = False) -> None:
         self.sentence = sentence

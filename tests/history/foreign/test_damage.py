@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nemesis.checkers.framework.model import Verdict
 from nemesis.history.errors import HistoryError
 from nemesis.history.foreign.importing import read_file
 from nemesis.history.foreign.names import Names
@@ -15,6 +16,7 @@ from nemesis.history.foreign.operation_order import line_at
 from nemesis.history.foreign.pairs import MAX_OPEN
 from nemesis.history.foreign.problems import Damage
 from tests.history.foreign.reading import events, events_of, notes, problems, read
+from tests.nemesis.judging.foreign_judge import judged
 
 WHOLE = """{:type :invoke, :f :write, :value 3, :process 0, :time 10}
 {:type :ok, :f :write, :value 3, :process 0, :time 20}
@@ -392,6 +394,14 @@ def test_a_time_that_is_none_leaves_a_line_without_a_place(time: str) -> None:
     assert problems(WHOLE.replace(":time 20", f":time {time}"))[0] == (
         "line 2 cannot be read as an operation (its time is no whole number of nanoseconds from 0 on)"
     )
-    assert problems(indexed(0, 1, 2, 3).replace(":time 20", f":time {time}")) == [
-        "line 2 has no time: it was placed by its line"
+    text = indexed(0, 1, 2, 3).replace(":time 20", f":time {time}")
+    assert problems(text) == []
+    assert notes(text) == ["line 2 has no time: its index states its place"]
+
+
+def test_an_index_states_the_place_of_a_line_without_time() -> None:
+    ordered = indexed(0, 1, 2, 3).replace(", :time 20", "").splitlines(keepends=True)
+    assert judged("".join(ordered), "register").verdict is Verdict.VALID
+    assert problems("".join([*ordered[:1], *ordered[2:], ordered[1]])) == [
+        "line 4 is not where its index belongs: the lines were sorted by index"
     ]
