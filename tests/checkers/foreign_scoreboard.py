@@ -37,7 +37,7 @@ The cases are ours: each follows from the definition of a tool or a model (`test
 Of these, *unknown* counts histories that the model forbids and that are `unknown`.
 *Undecided* counts histories that the model allows and that are `unknown` because of a finding.
 Only `set`, `queue`, `long-fork`, `g-counter` and `pn-counter` may have some.
-So may the session guarantees: in about half of these histories, each process has at most one committed transaction.
+So may models of sessions: in about half of these histories, each process has at most one committed transaction.
 [External histories](external-histories.md) explains how they are judged.
 A nightly test compares 10,000 of each.
 Times are in seconds, on the machine that wrote the page. Ours are for reading and judging in this process.

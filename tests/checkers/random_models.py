@@ -224,7 +224,7 @@ UNDECIDED: Final = frozenset(
     | {name for name, model in MODELS.items() if model.is_of_sessions}
 )
 """Workloads and models that may leave a history undecided that their definition allows: an element may be lost, a
-transaction has another form, no read is final, or each process has one transaction.
+transaction has another form, no read is final, or each process has one transaction (models of sessions).
 """
 
 
