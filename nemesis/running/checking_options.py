@@ -25,6 +25,7 @@ from nemesis.checkers.foreign import (
 )
 from nemesis.checkers.framework.engine import Engine
 from nemesis.history.foreign.edn import EdnError, loads
+from nemesis.history.foreign.names import FIRST_NAME
 from nemesis.support.choices import one_of
 from nemesis.support.errors import UsageError
 from nemesis.support.extras import is_installed, require_package
@@ -109,8 +110,10 @@ def require_initial(text: str | None, workload: str | None) -> None:
         raise UsageError(
             f"--initial is {text!r}, which is not a value ({error}): write it as in the history, 0 or nil say"
         ) from None
-    if workload == COUNTER and (type(value) is not int or value < 0):
-        raise UsageError(f"--initial is {text!r}: a counter begins with a whole number from 0 on")
+    if workload == COUNTER and (type(value) is not int or not 0 <= value < FIRST_NAME):
+        raise UsageError(
+            f"--initial is {text!r}: a counter begins with a whole number from 0 to 2^62 − 1"
+        )
 
 
 def require_keyed(options: Mapping[str, bool | None], workload: str | None) -> None:

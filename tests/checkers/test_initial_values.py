@@ -7,6 +7,8 @@ from random import Random
 import pytest
 
 from nemesis.checkers.framework.model import Outcome, Verdict
+from nemesis.running.checking_options import require_initial
+from nemesis.support.errors import UsageError
 from tests.nemesis.judging.foreign_judge import judged
 
 WORKLOADS = ("register", "cas-register", "rw-register")
@@ -164,3 +166,12 @@ def test_another_name_of_the_initial_value_changes_nothing(workload: str) -> Non
         assert verdict is expected, operations
         met.add(verdict)
     assert {Verdict.VALID, Verdict.INVALID} <= met
+
+
+@pytest.mark.parametrize("text", ["-1", "nil", "2.5", "abc", str(2**62)])
+def test_a_counter_begins_with_a_number_that_its_reads_may_return(text: str) -> None:
+    """A name has a number of its own from 2^62 on, which is not the value."""
+    with pytest.raises(UsageError, match="a counter begins with a whole number from 0 to 2"):
+        require_initial(text, "counter")
+    require_initial(text, "register")
+    require_initial(str(2**62 - 1), "counter")
