@@ -1,13 +1,14 @@
 """Which completion belongs to which invocation: one process does one thing at a time.
 
 A process that invokes again has left open what it had invoked before: nobody knows how that ended, or it does several
-things at once, against the rule. So a completion belongs to the first of its function with whose value it agrees. Which
-of several that asked for the same it was nobody knows: it began with the first of them, which makes it longer than it
-was, perhaps, and never shorter. A completion of what was never invoked did happen some time after the process's last
-completion: it gets an invocation there, the widest that is possible. Where lines are lost, the invocation can be one of
-them and stand anywhere before, and so can invocations that would show that the process does several things at once: it
-begins with the history, and its process may have done other things meanwhile. A line that says what the one before it
-of the process said is the same line once more.
+things at once, against the rule. So a completion belongs to the first of its function with whose value it agrees. If
+several that asked for different things agree, it belongs to none, and began when the first open one did, or before.
+Which of several that asked for the same it was nobody knows: it began with the first of them, which makes it longer
+than it was, perhaps, and never shorter. A completion of what was never invoked did happen some time after the process's
+last completion, or after the first that is open: it gets an invocation there, the widest that is possible. Where lines
+are lost, the invocation can be one of them and stand anywhere before, and so can invocations that would show that the
+process does several things at once: it begins with the history, and its process may have done other things meanwhile. A
+line that says what the one before it of the process said is the same line once more.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def pairs(
                 operation = _without_status(operation, problems)
         if index is None:
             problems.note(Damage.NO_INVOCATION, operation.line)
-            since = 0 if has_lost_lines else process.free_since
+            since = 0 if has_lost_lines else process.earliest
             is_alone = not process.under_way and not has_lost_lines
             yield Pair(supposed(operation, since), operation, is_alone)
         else:
@@ -141,11 +142,23 @@ class _Process:
     under_way: list[_Open] = field(default_factory=list)
     """In the order of invocation."""
     free_since: int = 0
+    given_up_since: int | None = None
+    """When it began the first operation that was given up; None if none was."""
+
+    @property
+    def earliest(self) -> int:
+        """When a completed operation of unknown invocation may have begun: it may be any that is open."""
+        begun = [opened.since for opened in self.under_way]
+        given_up = [] if self.given_up_since is None else [self.given_up_since]
+        return min([self.free_since, *begun, *given_up])
 
     def invoke(self, operation: Operation) -> Iterator[Pair]:
         """Take note of an invocation; yields what is given up for it."""
         if len(self.under_way) == MAX_OPEN:
-            yield self.under_way.pop(0).pair(None)
+            given_up = self.under_way.pop(0)
+            if self.given_up_since is None:
+                self.given_up_since = given_up.since
+            yield given_up.pair(None)
         since = operation.time or 0
         if self.under_way:
             same = (other for other in self.under_way if _ask_the_same(other.invocation, operation))

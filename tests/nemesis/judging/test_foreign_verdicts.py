@@ -479,6 +479,28 @@ def test_an_ok_with_the_result_false_has_an_unknown_outcome(
     assert is_keyed or verdict_of(written, workload) is Verdict.INVALID
 
 
+def test_a_completion_that_fits_several_open_invocations_began_with_the_first() -> None:
+    """Process 0 has several operations at once, and its first transaction ends last."""
+    lines = (
+        ("invoke", 0, "[[:r 1 nil] [:w 2 1]]"),
+        ("invoke", 0, "[[:r 1 nil]]"),
+        ("invoke", 1, "[[:w 1 5]]"),
+        ("ok", 1, "[[:w 1 5]]"),
+        ("invoke", 0, "[[:w 3 1]]"),
+        ("ok", 0, "[[:w 3 1]]"),
+        ("ok", 0, "[[:r 1 nil] [:w 2 1]]"),
+        ("invoke", 1, "[[:r 1 nil]]"),
+        ("ok", 1, "[[:r 1 5]]"),
+    )
+    text = "".join(
+        f"{{:type :{kind}, :process {process}, :f :txn, :value {value}, :index {index}}}\n"
+        for index, (kind, process, value) in enumerate(lines)
+    )
+    assert judged(text, "rw-register").verdict is Verdict.UNKNOWN
+    stale = text.replace("[[:r 1 5]]", "[[:r 1 nil]]")
+    assert judged(stale, "rw-register").verdict is Verdict.INVALID
+
+
 def completions(process: str, *values: str) -> str:
     """Return a history of completed transactions; ``process`` has a place for the number of each."""
     return "".join(
