@@ -7,7 +7,7 @@ head of ``client_log``, the check; start there.
   what clients did, ``send_anomalies``, ``polls`` and ``withheld`` hold one pure function per anomaly, ``compaction``,
   ``gaps`` and ``high_watermarks`` what they ask, ``report`` puts it together
 * logs of other systems, of which only sends and polls are known, also in transactions: ``offset_log``, ``read_to_end``,
-  ``doubtful_transactions``
+  ``doubtful_transactions``, ``polls_in_doubt``
 * partitions of any size: ``certificate`` says how; ``sections`` (what is read together), ``survey`` (one row group),
   ``chain`` (their order), ``cells`` (what stands at which offset), ``value_ranges`` (values at several),
   ``suspect_operations`` (what is walked); ``partition_rows``, ``records``, ``trimmed``, ``number_range``,

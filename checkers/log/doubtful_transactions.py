@@ -22,7 +22,7 @@ uncommitted records prove no commit: the check does not ask then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ import pyarrow.compute as pc
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.checkers.log.polls_in_doubt import Missed, Reader, readers_of
 from nemesis.checkers.log.read_to_end import EndOfLog
 from nemesis.history.events import Kind
 
@@ -80,6 +81,8 @@ class LaterRecord:
     """The event of the send."""
     row: int
     """The event of the poll."""
+    readers: tuple[Reader, ...]
+    """The consumers that read it, or a record behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,12 @@ def records_in_doubt(tp: str, everything: Segment, ends: list[EndOfLog]) -> Reco
             int(row[position]),
         )
         proofs.setdefault(sends.transaction(of_read), proof)
+    offsets = polls.columns.arrow("offsets")
+    read_offsets = np.asarray(pc.list_flatten(offsets).to_numpy(), dtype=np.int64)
     later = _later_record(everything, read, row)
+    if later is not None:
+        first = read_offsets[read == later.value].min()
+        later = replace(later, readers=readers_of(polls, poll[read_offsets >= first]))
     last_began = max((end.began for end in ends), default=-1)
     last_began = max(last_began, -1 if later is None else later.began)
     is_missed = ~np.isin(sends.value, read) & (sends.began < last_began)
@@ -160,7 +168,7 @@ def _later_record(everything: Segment, read: Numbers, row: Numbers) -> LaterReco
     last = int(np.argmax(begun.numbers("time")))
     value = int(begun.numbers("value")[last])
     poll = int(row[np.flatnonzero(read == value)[0]])
-    return LaterRecord(int(begun.numbers("time")[last]), value, int(begun.rows[last]), poll)
+    return LaterRecord(int(begun.numbers("time")[last]), value, int(begun.rows[last]), poll, ())
 
 
 def _sends_in_doubt(events: Segment) -> _Sends:
@@ -194,7 +202,7 @@ def _is_sent_once(events: Segment) -> Mask:
     return once
 
 
-def missed_in_doubt(logs: Sequence[RecordsInDoubt]) -> Iterator[Finding]:
+def missed_in_doubt(logs: Sequence[RecordsInDoubt]) -> Iterator[Missed]:
     """Yield the records of transactions that are proved committed, which would have been read and never were."""
     proofs: dict[TransactionName, Proof] = {}
     for log in logs:
@@ -208,11 +216,12 @@ def missed_in_doubt(logs: Sequence[RecordsInDoubt]) -> Iterator[Finding]:
             if first is None:
                 continue
             if log.later is not None and log.later.began > first.ended:
-                yield _lost(log.tp, record, first, log.later)
+                yield Missed(_lost(log.tp, record, first, log.later), log.later.readers)
                 continue
-            end = next((end for end in log.ends if end.began > first.ended), None)
-            if end is not None:
-                yield _finding(log.tp, record, first, end)
+            ends = [end for end in log.ends if end.began > first.ended]
+            if ends:
+                readers = tuple(end.reader for end in ends)
+                yield Missed(_finding(log.tp, record, first, ends[0]), readers)
 
 
 def _lost(tp: str, record: NeverRead, proof: Proof, later: LaterRecord) -> Finding:

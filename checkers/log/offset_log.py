@@ -20,7 +20,8 @@ some), so a gap alone is no anomaly.
 Premises, which are those of the workload: a value is sent once; consumers begin at the start of a log and read all of
 it, or are other consumers (``nemesis.history.foreign.logs`` names those that are assigned anew); nothing is deleted
 by age or compaction. A poll that failed, or whose end is unknown, counts for the records that it reports: they were in
-the log. Where its consumer reads on is unknown, so of the order of polls only successful ones tell. How many
+the log. Where its consumer reads on is unknown, so of the order of polls only successful ones tell. A record that such
+a poll may have returned is not lost for certain (``polls_in_doubt``). How many
 acknowledged records were not read when the history ended is given as a number: it includes those that no consumer
 looked for.
 
@@ -50,6 +51,13 @@ from nemesis.checkers.log.doubtful_transactions import (
     missed_in_doubt,
     records_in_doubt,
 )
+from nemesis.checkers.log.polls_in_doubt import (
+    Missed,
+    PollsInDoubt,
+    Reader,
+    polls_in_doubt,
+    readers_of,
+)
 from nemesis.checkers.log.read_to_end import ends_of_log, unseen
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
@@ -76,18 +84,34 @@ class LogReport:
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     checked: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     unseen: int = 0
+    missed: dict[str, list[Missed]] = field(default_factory=lambda: defaultdict(list))
+    """The first of each property that rests on what no poll returned."""
     in_doubt: RecordsInDoubt | None = None
+    polls_in_doubt: PollsInDoubt = field(default_factory=PollsInDoubt)
 
-    def note(self, finding: Finding) -> None:
-        self.counts[finding.property] += 1
-        if len(self.findings[finding.property]) < MAX_FINDINGS:
-            self.findings[finding.property].append(finding)
+    def note(self, anomaly: Finding | Missed) -> None:
+        """Count a finding, and keep it if it is one of the first of its property."""
+        name = (anomaly.finding if isinstance(anomaly, Missed) else anomaly).property
+        self.counts[name] += 1
+        if self.counts[name] > MAX_FINDINGS:
+            return
+        if isinstance(anomaly, Missed):
+            self.missed[name].append(anomaly)
+        else:
+            self.findings[name].append(anomaly)
+
+    def judged(self, name: str, in_doubt: PollsInDoubt) -> list[Finding]:
+        """Return the findings of a property that were kept; ``in_doubt``: polls of the whole history."""
+        return [
+            *self.findings.get(name, ()),
+            *(missed.judged(in_doubt) for missed in self.missed.get(name, ())),
+        ]
 
 
 class OffsetLog(Grouped[LogReport]):
     keys = ("topic", "partition")
     kinds = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})
-    columns = ("f", "op", "value", "offset", "offsets", "values", "topic", "partition")
+    columns = ("f", "op", "value", "offset", "offsets", "values", "topic", "partition", "group")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -98,7 +122,7 @@ class OffsetLog(Grouped[LogReport]):
         self.reads_committed = reads_committed
 
     def check(self, key: Key, segment: Segment) -> LogReport:
-        report = LogReport()
+        report = LogReport(polls_in_doubt=polls_in_doubt(segment))
         topic, partition = key
         if topic is not None:
             _judge(tp_name(topic, partition), segment, report)
@@ -106,6 +130,9 @@ class OffsetLog(Grouped[LogReport]):
 
     def finish(self, summaries: list[tuple[Key, LogReport]]) -> Results:
         reports = [report for _, report in summaries]
+        in_doubt = PollsInDoubt()
+        for report in reports:
+            in_doubt.update(report.polls_in_doubt)
         if self.reads_committed:
             reports.append(_judged_together(reports))
         unseen = {
@@ -116,7 +143,9 @@ class OffsetLog(Grouped[LogReport]):
                 decided,
                 checked=sum(report.checked[decided.name] for report in reports),
                 findings=[
-                    finding for report in reports for finding in report.findings[decided.name]
+                    finding
+                    for report in reports
+                    for finding in report.judged(decided.name, in_doubt)
                 ],
                 finding_count=sum(report.counts[decided.name] for report in reports),
                 numbers=unseen if decided is LOST_WRITE else None,
@@ -131,7 +160,7 @@ def _judged_together(reports: list[LogReport]) -> LogReport:
     logs = [log.in_doubt for log in reports if log.in_doubt is not None]
     for anomaly in missed_in_doubt(logs):
         report.note(anomaly)
-        report.checked[anomaly.property] += 1
+        report.checked[anomaly.finding.property] += 1
     return report
 
 
@@ -143,7 +172,7 @@ def _judge(tp: str, everything: Segment, report: LogReport) -> None:
     placed = sends.where(sends.numbers("offset") >= 0)
     acknowledged = Records(placed.numbers("offset"), placed.numbers("value"), placed.rows)
     polls = segment.where(segment.is_word("f", {"poll"}))
-    read, _ = _records(polls)
+    read, poll = _records(polls)
     done = polls.where(polls.is_kind(Kind.OK))
     given, consumer = _records(done)
     known = Records(
@@ -157,7 +186,7 @@ def _judge(tp: str, everything: Segment, report: LogReport) -> None:
     report.in_doubt = records_in_doubt(tp, everything, ends)
     missing = list(unseen(tp, sends.where(never_read), ends))
     for anomaly in (
-        *_lost(tp, acknowledged, read),
+        *_lost(tp, acknowledged, read, poll, polls),
         *missing,
         *_several(tp, known),
         *_dirty(tp, failed, sends, read),
@@ -191,18 +220,27 @@ def _records(polls: Segment) -> tuple[Records, Numbers]:
     return Records(flat[0], flat[1], polls.rows[poll]), poll
 
 
-def _lost(tp: str, acknowledged: Records, read: Records) -> Iterator[Finding]:
+def _lost(
+    tp: str, acknowledged: Records, read: Records, poll: Numbers, polls: Segment
+) -> Iterator[Missed]:
+    """Yield lost writes in the order of their offsets; ``poll``: the position in ``polls`` of each record read."""
     if not len(read):
         return
     last = int(np.argmax(read.offset))
     is_lost = (acknowledged.offset < read.offset[last]) & ~np.isin(acknowledged.value, read.value)
-    witnesses = _next_read(acknowledged.offset[is_lost], read)
-    for offset, value, row, witness in zip(
-        acknowledged.offset[is_lost].tolist(),
-        acknowledged.value[is_lost].tolist(),
-        acknowledged.row[is_lost].tolist(),
-        witnesses.tolist(),
-        strict=True,
+    # A consumer that passed over a record passed over those before it, so the first are the most certain.
+    lost = np.flatnonzero(is_lost)
+    lost = lost[np.argsort(acknowledged.offset[lost], kind="stable")]
+    witnesses = _next_read(acknowledged.offset[lost], read)
+    readers: tuple[Reader, ...] = ()
+    for number, (offset, value, row, witness) in enumerate(
+        zip(
+            acknowledged.offset[lost].tolist(),
+            acknowledged.value[lost].tolist(),
+            acknowledged.row[lost].tolist(),
+            witnesses.tolist(),
+            strict=True,
+        )
     ):
         sentence = (
             f"Value {value}, acknowledged at offset {offset} of {tp}, was never read, though offset "
@@ -213,7 +251,10 @@ def _lost(tp: str, acknowledged: Records, read: Records) -> Iterator[Finding]:
             f"A poll returned value {read.value[witness]} at offset {read.offset[witness]}, which is behind it.",
             f"No poll of the history returned {value}, at any offset.",
         )
-        yield finding("lost-write", tp, sentence, row, int(read.row[witness]), steps=steps)
+        if number < MAX_FINDINGS:
+            readers = readers_of(polls, poll[read.offset > offset])
+        rows = row, int(read.row[witness])
+        yield Missed(finding("lost-write", tp, sentence, *rows, steps=steps), readers)
 
 
 def _next_read(offsets: Numbers, read: Records) -> Numbers:

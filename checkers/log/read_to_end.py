@@ -24,7 +24,9 @@ import pyarrow.compute as pc
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.log.polls_in_doubt import Missed, Reader
 from nemesis.history.events import Kind
+from nemesis.history.foreign.logs import process_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class EndOfLog:
     """The row of that poll."""
     empty_row: int
     """The row of the poll that returned nothing."""
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(process_of(self.process), False, self.began)
 
 
 def ends_of_log(segment: Segment, last_offset: int) -> list[EndOfLog]:
@@ -69,7 +75,7 @@ def ends_of_log(segment: Segment, last_offset: int) -> list[EndOfLog]:
     return ends
 
 
-def unseen(tp: str, never_read: Segment, ends: list[EndOfLog]) -> Iterator[Finding]:
+def unseen(tp: str, never_read: Segment, ends: list[EndOfLog]) -> Iterator[Finding | Missed]:
     """Yield the acknowledged sends of values that were never read, but would have been."""
     columns = (
         never_read.numbers("value"),
@@ -79,9 +85,10 @@ def unseen(tp: str, never_read: Segment, ends: list[EndOfLog]) -> Iterator[Findi
     for value, offset, time, row in zip(
         *(column.tolist() for column in columns), never_read.rows.tolist(), strict=True
     ):
-        end = next((end for end in ends if end.began > time), None)
-        if end is None or 0 <= offset <= end.last_offset:
+        later = [end for end in ends if end.began > time]
+        if not later or 0 <= offset <= later[0].last_offset:
             continue
+        end = later[0]
         where = f" at offset {offset}" if offset >= 0 else ""
         sentence = (
             f"Value {value}, acknowledged{where} of {tp}, was never read, though client {end.process} read the log to "
@@ -92,4 +99,6 @@ def unseen(tp: str, never_read: Segment, ends: list[EndOfLog]) -> Iterator[Findi
             f"A poll of client {end.process}, begun later, returned offset {end.last_offset}, the last that was read.",
             f"The next poll of client {end.process} returned no record.",
         )
-        yield finding("unseen", tp, sentence, row, end.row, end.empty_row, steps=steps)
+        anomaly = finding("unseen", tp, sentence, row, end.row, end.empty_row, steps=steps)
+        # A record behind the last one cannot have been returned before it.
+        yield anomaly if offset >= 0 else Missed(anomaly, tuple(end.reader for end in later))

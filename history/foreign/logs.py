@@ -45,6 +45,8 @@ DATA: Final = frozenset({"send", "poll", "txn"})
 ASSIGNMENTS: Final = frozenset({"assign", "subscribe"})
 SEEKS: Final = "seek-to-beginning?"
 ALL_REPLICAS: Final = -1
+SUBSCRIBERS: Final = "subscribers"
+"""The group of all consumers that subscribe: the history does not state which groups there are."""
 SEND: Final = "send"
 POLL: Final = "poll"
 
@@ -156,7 +158,7 @@ class Logs(Vocabulary):
                     "values": [names.number(value) for _, value in records],
                 }
                 name = consumer.name(word, _topic(key))
-                yield _MicroPart(POLL, name, _log(key), {}, got)
+                yield _MicroPart(POLL, name, {**_log(key), **consumer.group}, {}, got)
 
     def _empty_polls(self, process: int | str, *, is_reading_on: bool) -> list[_MicroPart]:
         """Return the parts of a poll without a record: one of each assigned key, if it is known where it reads on."""
@@ -167,7 +169,7 @@ class Logs(Vocabulary):
             _MicroPart(POLL, consumer.name(word, _topic(key)), _log(key), {}, got)
             for key in assigned
         ]
-        return parts or [_MicroPart(POLL, word, {}, {}, {})]
+        return parts or [_MicroPart(POLL, word, consumer.group, {}, {})]
 
     def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
         line = 0
@@ -195,6 +197,11 @@ class _Consumer:
     is_subscribed: bool = False
     assigned: tuple[Any, ...] = ()
     """The keys that it reads; none if a group assigns them."""
+
+    @property
+    def group(self) -> Columns:
+        """The column that names its group, if it has one."""
+        return {"group": SUBSCRIBERS} if self.is_subscribed else {}
 
     def assign(self, completion: Operation) -> None:
         """Take note of what it is assigned from now on."""

@@ -73,8 +73,13 @@ def text(operations: Sequence[Operation]) -> str:
     )
 
 
-def random_log(rng: Random, *, is_honest: bool = False) -> list[Operation]:
-    """Return a few operations on one log or two; ``is_honest``: all answers are right, and polls lag behind nothing."""
+def random_log(
+    rng: Random, *, is_honest: bool = False, poll_kinds: Sequence[str] = KINDS
+) -> list[Operation]:
+    """Return a few operations on one log or two; ``is_honest``: all answers are right, and polls lag behind nothing.
+
+    ``poll_kinds``: how polls end, each as likely as any other.
+    """
     keys = KEYS[: rng.choice([1, 2])]
     logs: dict[str, list[Record]] = {key: [] for key in keys}
     positions: dict[tuple[int, str], int] = {}
@@ -91,7 +96,7 @@ def random_log(rng: Random, *, is_honest: bool = False) -> list[Operation]:
         f = rng.choice(["send", "send", "poll", "poll", "poll", "txn", "txn"])
         if process not in assigned or rng.random() < 0.05:
             f = rng.choice(["assign", "assign", "assign", "subscribe"])
-        kind = rng.choice(KINDS if f == "poll" else DOUBTFUL_KINDS)
+        kind = rng.choice(poll_kinds if f == "poll" else DOUBTFUL_KINDS)
         op = Operation(process, f, kind, 2 * began, 2 * (20 * number + rng.choice([1, 5, 25])) + 1)
         busy[process] = (op.ended + 1) // 2 if kind != "none" else 10_000
         happens = kind == "ok" or (kind != "fail" and rng.random() < 0.5)
@@ -172,7 +177,8 @@ def _polled(
 def anomalies(operations: Sequence[Operation]) -> set[str]:
     """Return the anomalies that a history has, by their definitions.
 
-    ``IN_DOUBT`` is ``unseen`` or ``lost-write``, if only consumers of committed records show it.
+    ``IN_DOUBT`` is ``unseen`` or ``lost-write``, if only consumers of committed records show it. A record is lost or
+    unseen if a consumer passed over it and no poll in doubt before may have returned it.
     """
     names: set[str] = set()
     ordered = sorted(operations, key=lambda op: op.began)
@@ -198,7 +204,7 @@ def _of_log(operations: Sequence[Operation], key: str) -> Iterator[str]:
         yield "inconsistent-offset"
     if any(a[0] != b[0] and a[1] == b[1] for a in known for b in known):
         yield "duplicate"
-    if any(value not in values and any(o > offset for o, _ in read) for offset, value in placed):
+    if any(value not in values and _is_passed(operations, key, offset) for offset, value in placed):
         yield "lost-write"
     if any(op.kind == "fail" and value in values for op, value, _ in sends):
         yield "dirty-read"
@@ -215,7 +221,13 @@ def _of_log(operations: Sequence[Operation], key: str) -> Iterator[str]:
         op.is_ok
         and value not in values
         and (offset is None or offset > max((o for o, _ in read), default=-1))
-        and _is_read_to_end(operations, key, op.ended, max((o for o, _ in read), default=-1))
+        and _is_read_to_end(
+            operations,
+            key,
+            op.ended,
+            max((o for o, _ in read), default=-1),
+            is_placed=offset is not None,
+        )
         for op, value, offset in sends
     ):
         yield "unseen"
@@ -242,9 +254,49 @@ def _is_missed(operations: Sequence[Operation], op: Operation) -> bool:
         if not is_read and _is_read_to_end(operations, key, min(proved), last):
             return True
         later = {v for o in operations for k, v, _ in o.sends if k == key and o.began > min(proved)}
-        if not is_read and any(other in later for _, other in read):
+        behind = [offset for offset, other in read if other in later]
+        if not is_read and behind and _is_passed(operations, key, min(behind) - 1):
             return True
     return False
+
+
+def _is_doubtful(op: Operation) -> bool:
+    """Whether it may have polled records that the history does not contain."""
+    is_unknown = op.kind in ("info", "none")
+    return is_unknown and any(not any(polled.values()) for polled in op.polls)
+
+
+def _is_subscribed(operations: Sequence[Operation], op: Operation) -> bool:
+    fs = [
+        other.f
+        for other in operations
+        if other.process == op.process
+        and other.f in ("assign", "subscribe")
+        and other.began < op.began
+    ]
+    return fs[-1:] == ["subscribe"]
+
+
+def _follows_doubt(operations: Sequence[Operation], op: Operation, before: int) -> bool:
+    """Whether a poll in doubt of the process began before this time, or one of another subscriber."""
+    return any(
+        _is_doubtful(other)
+        and other.began < before
+        and (
+            other.process == op.process
+            or (_is_subscribed(operations, op) and _is_subscribed(operations, other))
+        )
+        for other in operations
+    )
+
+
+def _is_passed(operations: Sequence[Operation], key: str, offset: int) -> bool:
+    """Whether a consumer read behind an offset, of which no poll in doubt may have returned what is there."""
+    return any(
+        any(read > offset for read, _ in _read(op, key))
+        and not _follows_doubt(operations, op, op.ended)
+        for op in operations
+    )
 
 
 def _given(operations: Sequence[Operation], process: int, key: str) -> list[list[int]]:
@@ -267,8 +319,13 @@ def _given(operations: Sequence[Operation], process: int, key: str) -> list[list
     return stretches
 
 
-def _is_read_to_end(operations: Sequence[Operation], key: str, since: int, last: int) -> bool:
-    """Whether a poll that began later returned the last record, and its consumer's next poll nothing."""
+def _is_read_to_end(
+    operations: Sequence[Operation], key: str, since: int, last: int, *, is_placed: bool = False
+) -> bool:
+    """Whether a poll that began later returned the last record, and its consumer's next poll nothing.
+
+    Unless the record ``is_placed`` behind the last one, a poll in doubt before may have returned it.
+    """
     for process in CLIENTS:
         reached = False
         keys: tuple[str, ...] = ()
@@ -281,6 +338,7 @@ def _is_read_to_end(operations: Sequence[Operation], key: str, since: int, last:
                 reached = False
             elif op.polls and last in [offset for offset, _ in _read(op, key)]:
                 reached = op.began > since and last >= 0
+                reached &= is_placed or not _follows_doubt(operations, op, op.began)
             elif op.polls and _read(op, key):
                 reached = False
             elif reached and key in keys and op.polls and not any(_read(op, k) for k in KEYS):

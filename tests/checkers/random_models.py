@@ -220,11 +220,12 @@ DRAWS: Final = MappingProxyType(
 )
 """By workload, how its histories are drawn."""
 UNDECIDED: Final = frozenset(
-    {"set", "queue", "long-fork", "g-counter", "pn-counter"}
+    {"set", "queue", "long-fork", "g-counter", "pn-counter", "kafka"}
     | {name for name, model in MODELS.items() if model.is_of_sessions}
 )
 """Workloads and models that may leave a history undecided that their definition allows: an element may be lost, a
-transaction has another form, no read is final, or each process has one transaction (models of sessions).
+poll in doubt may have returned a record, a transaction has another form, no read is final, or each process has one
+transaction (models of sessions).
 """
 
 
