@@ -1,7 +1,7 @@
 """From a file to its operations, in the order of its lines: EDN or JSON, whole or damaged.
 
 A history is a file of maps, one after the other, commonly one per line, or one vector of them. JSON likewise: an object
-per line, or one array. Which of the two it is, the first character that matters tells. A map or an object around the
+per line, or one array. A file is JSON if its first map begins with a text, unless a value of EDN follows this. A map or an object around the
 vector (``{"history": [...]}``) is left out. A file that is compressed with gzip is read as the file inside. Jepsen's
 ``history.txt`` and its logs have an operation per line without braces (``text_operations``). Of Jepsen's
 ``test.jepsen`` (``binary_store``) the number of an operation stands for its line.
@@ -44,6 +44,11 @@ _NOTHING: Final = re.compile(r"[\s,\])]*(?:;.*)?\s*")
 """What may stand between operations."""
 _SPACE: Final = re.compile(r"[\s,]*")
 _CLOSES: Final = re.compile(r"[\s,]*[\])]")
+_TEXT_KEY_OF_EDN: Final = re.compile(
+    r"[\s,\[]*\{\s*\"(?:[^\"\\]|\\.)*\"[\s,]*"
+    r"(?::(?!(?:true|false|null|NaN|Infinity)\b)[A-Za-z]|[^\s,:])"
+)
+"""The beginning of a map whose first key is a text, and whose first value JSON does not have, such as a keyword."""
 _KEYWORDS: Final = re.compile(r"[\[{,:]\s*\":[A-Za-z]")
 """A keyword that is written as a text in JSON."""
 GZIP: Final = b"\x1f\x8b"
@@ -77,10 +82,11 @@ def read_lines(path: Path) -> Iterator[Read]:
     with open_text(path) as file:
         probe = file.read(PROBE_CHARACTERS)
         begin = "".join(probe.split()).lstrip("[")
-        parse = parse_json if begin.startswith('{"') else edn.parse
+        is_json = begin.startswith('{"') and not _TEXT_KEY_OF_EDN.match(probe)
+        parse = parse_json if is_json else edn.parse
         is_map = begin.startswith("{") and not _BEGINS.match(probe)
         head = _head(file, probe) if is_map else ""
-        start = vector_start(head, parse, is_json=parse is parse_json)
+        start = vector_start(head, parse, is_json=is_json)
         file.seek(0)
         lines = _Lines(file)
         if is_text_history(probe):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -251,3 +252,23 @@ def test_each_event_has_the_line_and_the_index_of_its_file(tmp_path: Path) -> No
         1: Origin(3, 1),
         3: Origin(5, None),
     }
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("", ""), ("[", "]"), ('{"config" {"n" 5} "history" [', "]}")]
+)
+def test_edn_whose_names_are_texts(before: str, after: str) -> None:
+    """Only what follows the first text tells it from JSON."""
+    for name in ("type", "f", "value", "process", "index"):
+        assert f":{name} " in LINES
+    text = re.sub(r":(type|f|value|process|index) ", r'"\1" ', LINES)
+    assert rows(before + text + after, "register") == ROWS
+    assert rows(before + text.replace('" :', '":') + after, "register") == ROWS
+    turned = re.sub(r'^\{("type" :\w+), (.*?), ', r"{\2, \1, ", text, flags=re.MULTILINE)
+    assert rows(before + turned + after, "register") == ROWS
+
+
+def test_json_with_a_space_before_its_colons() -> None:
+    text = "\n".join(JSON_LINES).replace('":', '" :')
+    assert rows(text, "register") == ROWS
+    assert rows('{"ok" :true, "history" :[' + text.replace("\n", ",\n") + "]}", "register") == ROWS
