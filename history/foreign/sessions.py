@@ -11,7 +11,8 @@ that sequence, and the history is judged without real time.
 * PolySI, text: a line ``w(key,value,session,transaction)`` or ``r(…)`` for each operation
 * Cobra: a directory with a binary ``.log`` for each session
 
-A transaction that is not committed failed, as in dbcop. In dbcop's and PolySI's forms 0 is the initial value: such a
+A transaction that is marked as not committed failed, as in dbcop; without such a mark its outcome is unknown. PolySI's
+numbers of transactions may begin again in each session. In dbcop's and PolySI's forms 0 is the initial value: such a
 read is nil, unless a transaction writes 0 to that key. Cobra's reads name the write that they saw, and that
 name is the value; a read of an initial value is nil.
 """
@@ -188,10 +189,11 @@ def _dbcop_json(content: bytes) -> list[Session] | None:
 
 def _json_transaction(transaction: Any) -> Transaction:
     said = _expect(dict, transaction)
-    is_committed = said.get("committed", said.get("success")) is True
+    is_committed = said.get("committed", said.get("success"))
     micros = [_json_event(event) for event in _expect(list, said.get("events"))]
     kept = [micro for micro in micros if micro is not None]
-    return Transaction(0, OK if is_committed else FAIL, kept)
+    outcome = INFO if is_committed is None else OK if is_committed is True else FAIL
+    return Transaction(0, outcome, kept)
 
 
 def _json_event(event: Any) -> Micro | None:
@@ -286,7 +288,7 @@ def _flag(binary: _Binary) -> bool:
 
 def _polysi(text: str) -> list[Session]:
     sessions: dict[int, Session] = {}
-    transactions: dict[int, Transaction] = {}
+    transactions: dict[tuple[int, int], Transaction] = {}
     for line, said in enumerate(text.splitlines(), start=1):
         if not said.strip():
             continue
@@ -294,10 +296,11 @@ def _polysi(text: str) -> list[Session]:
         if match is None:
             raise _MalformedError(f"line {line} is not r(key,value,session,transaction)")
         key, value, session, number = map(int, match.groups()[1:])
-        if number not in transactions:
-            transactions[number] = Transaction(line, OK)
-            sessions.setdefault(session, []).append(transactions[number])
-        transactions[number].micros.append(Micro(Keyword(match[1]), key, value))
+        name = (session, number)
+        if name not in transactions:
+            transactions[name] = Transaction(line, OK)
+            sessions.setdefault(session, []).append(transactions[name])
+        transactions[name].micros.append(Micro(Keyword(match[1]), key, value))
     return list(sessions.values())
 
 

@@ -202,6 +202,27 @@ def test_polysis_lines(tmp_path: Path) -> None:
     assert judged_file(valid, "rw-register").verdict is Verdict.VALID
 
 
+def test_each_of_polysis_sessions_may_number_its_transactions_by_itself(tmp_path: Path) -> None:
+    by_session = b"w(1,10,0,1)\nr(1,0,1,1)\nw(1,11,0,2)\nr(1,11,1,2)\n"
+    file = read_file(written(tmp_path, by_session))
+    assert [each.process for each in file.operations if each.is_invoke] == [0, 1, 0, 1]
+    assert judged_file(file, "rw-register").verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize("mark", ["", ', "committed": null'])
+def test_without_a_mark_the_outcome_of_a_transaction_is_unknown(mark: str, tmp_path: Path) -> None:
+    def verdict(mark: str) -> Verdict:
+        writer = (
+            f'[{{"events": [["w", 1, 10]]{mark}}}, {{"events": [["w", 1, 11]], "committed": true}}]'
+        )
+        reader = '[{"events": [["r", 1, 10], ["r", 2, 0]], "committed": true}]'
+        file = read_file(written(tmp_path, f"[{writer}, {reader}]".encode()))
+        return judged_file(file, "rw-register").verdict
+
+    assert verdict(mark) is Verdict.VALID
+    assert verdict(', "committed": false') is Verdict.INVALID
+
+
 def test_zero_is_a_value_where_it_was_written(tmp_path: Path) -> None:
     text = b"w(1,0,0,1)\nr(1,0,1,2)\nr(2,0,1,2)\n"
     file = read_file(written(tmp_path, text))
