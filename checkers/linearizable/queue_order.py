@@ -1,7 +1,8 @@
 """What a queue that keeps order may not do with values of which it is known when they were put in and taken out.
 
 Of values that are enqueued once and dequeued at most once, and operations of which none is in doubt, this, a value that
-was never enqueued and one that is dequeued twice are all that can be wrong. Source: Henzinger, Sezgin and Vafeiadis,
+was never enqueued and one that is dequeued twice are all that can be wrong. What one drain returned was dequeued in
+this order. Source: Henzinger, Sezgin and Vafeiadis,
 "Aspect-Oriented Linearizability Proofs" (CONCUR 2013).
 """
 
@@ -43,6 +44,23 @@ def overtaken(operations: Operations, states: QueueStates) -> tuple[Numbers, Num
     second = np.flatnonzero(is_late)
     second = second[np.argsort(take_end[second], kind="stable")]
     first = by_end[np.searchsorted(latest, latest[before[second] - 1], side="left")]
+    return chosen[first], chosen[second]
+
+
+def overtaken_in_drains(operations: Operations, states: QueueStates) -> tuple[Numbers, Numbers]:
+    """Return (values, those that overtook them), as ``overtaken`` does, of values that one drain returned."""
+    is_chosen = states.is_once[states.drained]
+    chosen, drains = states.drained[is_chosen], states.drained_by[is_chosen]
+    if not len(chosen):
+        return chosen, chosen
+    put = states.puts.attempted[chosen]
+    times = np.stack([operations.finish[put], operations.start[put]])
+    put_end, put_start = key_after_key(times, np.cumsum(np.append(0, np.diff(drains) != 0)))
+    # The enqueue that ended first, of each value and those behind it; other drains' times are larger.
+    earliest = np.minimum.accumulate(put_end[::-1])[::-1]
+    second = np.flatnonzero(earliest < put_start)
+    by_end = np.argsort(put_end, kind="stable")
+    first = by_end[np.searchsorted(put_end[by_end], earliest[second], side="left")]
     return chosen[first], chosen[second]
 
 

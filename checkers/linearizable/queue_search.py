@@ -6,13 +6,13 @@ the queues with either, all operations are put into one order by ``depth_search`
 
 * Enqueues of unknown outcome are left out if no dequeue returned their value: without such a value, and without the
   dequeue in doubt that took it, everything else is as well possible.
-* A drain is a dequeue of each value that it returned and one that finds the queue empty, all at any moment of it. That
-  permits more than a drain does, so a queue without such an order has none with the drain.
+* A drain is a dequeue of each value that it returned, in this order, and then one that finds the queue empty. Each may
+  be at any moment of the drain.
 * A dequeue in doubt takes only values that have more enqueues than dequeues that returned them. Otherwise one of these
   dequeues would lack its value.
 * A drain in doubt is as many dequeues in doubt as there are values that these may take. All of them may be late.
 
-A state of the search is the values in the queue. So the memory is bounded by ``MAX_VALUES``, and the length of a queue
+A state of the search is the values in the queue, and how many values each drain has taken. So the memory is bounded by ``MAX_VALUES``, and the length of a queue
 by the enqueues that had begun and the dequeues that had ended at each moment.
 """
 
@@ -30,7 +30,7 @@ from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.segment import Mask, Numbers
 from nemesis.checkers.linearizable import phrases
 from nemesis.checkers.linearizable.depth_search import LIMIT, search_states
-from nemesis.checkers.linearizable.elements import Listed, answers
+from nemesis.checkers.linearizable.elements import NONE, Listed, answers
 from nemesis.checkers.linearizable.joining import concatenated
 from nemesis.checkers.linearizable.object_operations import (
     FAIL,
@@ -51,9 +51,19 @@ FIRST: Final = UNSET + 1
 Values = tuple[int, ...]
 
 
+class QueueState(NamedTuple):
+    values: Values
+    taken: tuple[int, ...] = ()
+    """How many values each drain has taken."""
+
+
 class QueueEffect(NamedTuple):
     f: int
     value: int
+    drain: int = NONE
+    """The number of the drain of which this dequeue is a part."""
+    position: int = 0
+    """How many dequeues of the drain come before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +92,7 @@ def searched_queues(
     for of_key in by_key(operations):
         key = int(of_key.key[0])
         if phrases.key_name(key) not in decided_keys and _needs_search(of_key):
-            misfit = _search(name, _without_drains(of_key, lists), max_values)
+            misfit = _search(name, *_without_drains(of_key, lists), max_values)
             findings += [misfit] if misfit else []
             keys += [] if misfit and misfit.verdict is Verdict.UNKNOWN else [key]
     return SearchedQueues(np.array(keys, dtype=np.int64), tuple(findings))
@@ -94,23 +104,34 @@ def _needs_search(of_key: Operations) -> bool:
     return is_repeated or bool(np.any((of_key.f != ENQUEUE) & (of_key.outcome == INFO)))
 
 
-def _without_drains(of_key: Operations, lists: Listed) -> Operations:
-    """Return the operations with dequeues instead of drains; drains that failed are left out."""
+def _without_drains(of_key: Operations, lists: Listed) -> tuple[Operations, Numbers, Numbers]:
+    """Return the operations with dequeues instead of drains; drains that failed are left out.
+
+    Also returns for each operation the number of its drain, or ``NONE``, and its position in that drain.
+    """
     is_drain = of_key.f == DRAIN
-    if not np.any(is_drain):
-        return of_key
+    others = of_key.select(~is_drain)
     drains = np.flatnonzero(is_drain & (of_key.outcome == OK))
     by, values = answers(of_key, lists)
+    number = np.searchsorted(drains, by)
+    counts = np.bincount(number, minlength=len(drains))
+    grouped = np.argsort(number, kind="stable")
+    position = np.arange(len(by)) - np.repeat(np.cumsum(counts) - counts, counts)
     of_drains = _dequeues(
         of_key,
-        np.concatenate([by, drains]),
-        np.concatenate([values, np.full(len(drains), UNSET, dtype=np.int64)]),
+        np.concatenate([by[grouped], drains]),
+        np.concatenate([values[grouped], np.full(len(drains), UNSET, dtype=np.int64)]),
     )
-    known = concatenated(Operations, [of_key.select(~is_drain), of_drains])
+    known = concatenated(Operations, [others, of_drains])
     in_doubt = np.flatnonzero(is_drain & (of_key.outcome == INFO))
     positions = np.repeat(in_doubt, _spare(known).total())
     of_doubt = _dequeues(of_key, positions, np.full(len(positions), UNSET, dtype=np.int64))
-    return concatenated(Operations, [known, of_doubt])
+    before, behind = np.full(len(others), NONE), np.full(len(positions), NONE)
+    return (
+        concatenated(Operations, [known, of_doubt]),
+        np.concatenate([before, number[grouped], np.arange(len(drains)), behind]),
+        np.concatenate([np.zeros_like(before), position, counts, np.zeros_like(behind)]),
+    )
 
 
 def _dequeues(of_key: Operations, positions: Numbers, values: Numbers) -> Operations:
@@ -119,21 +140,27 @@ def _dequeues(of_key: Operations, positions: Numbers, values: Numbers) -> Operat
     return replace(dequeues, f=np.full_like(dequeues.f, DEQUEUE), value=values)
 
 
-def _search(name: str, of_key: Operations, max_values: int) -> Finding | None:
-    kept = of_key.select(~_is_unseen(of_key))
-    allowed = max_values // max(_longest(kept), 1)
+def _search(
+    name: str, of_key: Operations, drain: Numbers, position: Numbers, max_values: int
+) -> Finding | None:
+    is_kept = ~_is_unseen(of_key)
+    kept, drain, position = of_key.select(is_kept), drain[is_kept], position[is_kept]
+    drains = int(drain.max(initial=NONE)) + 1
+    allowed = max_values // max(_longest(kept) + drains, 1)
     if len(kept) > allowed:
         return _too_many(name, kept)
+    columns = (kept.f, kept.value, kept.outcome, drain, position)
     effects = [
-        QueueEffect(f, FIRST if f == DEQUEUE and outcome == INFO else value)
-        for f, value, outcome in zip(
-            kept.f.tolist(), kept.value.tolist(), kept.outcome.tolist(), strict=True
+        QueueEffect(f, FIRST if f == DEQUEUE and outcome == INFO else value, number, index)
+        for f, value, outcome, number, index in zip(
+            *(column.tolist() for column in columns), strict=True
         )
     ]
     # A dequeue in doubt may change the queue, so it is not a look, although it states no value.
     is_look = (kept.f == DEQUEUE) & (kept.outcome == OK) & (kept.value == UNSET)
     step = partial(_step, _spare(kept))
-    result = search_states(kept, effects, is_look, (), step, most=allowed)
+    initial = QueueState((), (0,) * drains)
+    result = search_states(kept, effects, is_look, initial, step, most=allowed)
     if result is None:
         return None
     if isinstance(result, GaveUp):
@@ -175,22 +202,31 @@ def _spare(kept: Operations) -> Counter[int]:
     return enqueues - returned
 
 
-def _step(spare: Counter[int], state: Values, effect: QueueEffect) -> Values | None:
+def _step(spare: Counter[int], state: QueueState, effect: QueueEffect) -> QueueState | None:
+    values = state.values
     if effect.f == ENQUEUE:
-        return (*state, effect.value)
-    if effect.value == UNSET:
-        return None if state else state
-    if not state:
+        return state._replace(values=(*values, effect.value))
+    if effect.drain != NONE and state.taken[effect.drain] != effect.position:
         return None
-    is_taken = state[0] in spare if effect.value == FIRST else state[0] == effect.value
-    return state[1:] if is_taken else None
+    if effect.value == UNSET:
+        return None if values else state
+    if not values:
+        return None
+    is_taken = values[0] in spare if effect.value == FIRST else values[0] == effect.value
+    if not is_taken:
+        return None
+    taken = state.taken
+    if effect.drain != NONE:
+        taken = (*taken[: effect.drain], effect.position + 1, *taken[effect.drain + 1 :])
+    return QueueState(values[1:], taken)
 
 
-def _state_name(state: Values) -> str:
-    if not state:
+def _state_name(state: QueueState) -> str:
+    values = state.values
+    if not values:
         return "empty"
-    shown = [str(value) for value in state[: phrases.MAX_LISTED]]
-    more = ", …" if len(state) > phrases.MAX_LISTED else ""
+    shown = [str(value) for value in values[: phrases.MAX_LISTED]]
+    more = ", …" if len(values) > phrases.MAX_LISTED else ""
     return f"[{', '.join(shown)}{more}]"
 
 

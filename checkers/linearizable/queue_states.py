@@ -55,6 +55,10 @@ class QueueStates:
     """Missing for certain."""
     is_recovered: Mask
     """Dequeued, though no enqueue is known to have succeeded."""
+    drained: Numbers
+    """The entries that drains returned, drain by drain, in the order of their answers ..."""
+    drained_by: Numbers
+    """... and the drain that returned each."""
 
     @property
     def is_duplicate(self) -> Mask:
@@ -110,6 +114,8 @@ class QueueStates:
             is_missing=np.bincount(of_enqueue[is_put], minlength=count) > taken_count,
             is_lost=is_gone & (_per_key(elements.key, np.maximum(gone, 0)) > in_doubt),
             is_recovered=(enqueued == NONE) & (attempted != NONE) & (first_taken != NONE),
+            drained=of_taker[len(dequeues) :],
+            drained_by=drains,
         )
 
 

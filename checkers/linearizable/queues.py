@@ -16,8 +16,8 @@ successful dequeue without a value.
   Smallest break: enqueue 1; two dequeues return 1.
 * **queue-order** (``FifoQueue`` alone): the enqueue of a value was over before that of another one began, and the other
   one's dequeue was over before its own began, or it was not dequeued at all. Judged of values that were enqueued and
-  dequeued once, and of those that are still there, where no operation of unknown outcome can have taken them; of what
-  one drain returned no order is assumed. Queues with dequeues or drains of unknown outcome, or with values that were
+  dequeued once, and of those that are still there, where no operation of unknown outcome can have taken them. A drain
+  dequeued its values in the order in which it returned them. Queues with dequeues or drains of unknown outcome, or with values that were
   enqueued several times, are searched for an order of all operations (``queue_search``), ``unknown`` at the bound.
   Smallest break: enqueue 1, enqueue 2, dequeue 2, one after the other.
 * **queue-empty** (``FifoQueue`` alone): a queue was found empty that held one value or another at each moment of that
@@ -50,7 +50,7 @@ from nemesis.checkers.linearizable.element_findings import (
 from nemesis.checkers.linearizable.elements import NONE, Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck, decided_by_order
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
-from nemesis.checkers.linearizable.queue_order import NeverEmpty, overtaken
+from nemesis.checkers.linearizable.queue_order import NeverEmpty, overtaken, overtaken_in_drains
 from nemesis.checkers.linearizable.queue_search import MAX_VALUES, SearchedQueues, searched_queues
 from nemesis.checkers.linearizable.queue_states import DRAIN, ENQUEUE, FS, QueueStates
 from nemesis.history.sources import EventSource
@@ -211,7 +211,8 @@ class _Telling:
     def overtaking(self, searched: SearchedQueues | None = None) -> Result:
         """``searched``: queues of which all operations were searched for an order."""
         states = self.states
-        late, early = overtaken(self.operations, states)
+        pairs = (overtaken(self.operations, states), overtaken_in_drains(self.operations, states))
+        late, early = (np.concatenate(both) for both in zip(*pairs, strict=True))
         findings = []
         for first, second in zip(
             late[:MAX_FINDINGS].tolist(), early[:MAX_FINDINGS].tolist(), strict=True
@@ -226,6 +227,8 @@ class _Telling:
             enqueues = (states.puts.attempted[first], states.puts.attempted[second])
             dequeues = (states.first_taken[second], states.first_taken[first])
             later = f"{value} was dequeued by one under way {phrases.when(self.operations, dequeues[1])}: later."
+            if dequeues[0] == dequeues[1]:
+                later = f"The same drain returned {value} behind {other}."
             steps = [
                 f"enqueue {value} was under way {phrases.when(self.operations, enqueues[0])}.",
                 f"enqueue {other} was under way {phrases.when(self.operations, enqueues[1])}: later.",

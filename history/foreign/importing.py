@@ -30,7 +30,15 @@ from nemesis.history.foreign.key_values import KeyValues
 from nemesis.history.foreign.lines import GZIP, Unreadable, read_lines
 from nemesis.history.foreign.logs import Logs
 from nemesis.history.foreign.names import Names
-from nemesis.history.foreign.objects import CasRegister, Inserts, Mutex, Queue, Register, Set
+from nemesis.history.foreign.objects import (
+    CasRegister,
+    FifoQueue,
+    Inserts,
+    Mutex,
+    Queue,
+    Register,
+    Set,
+)
 from nemesis.history.foreign.operation_order import give_times, in_order
 from nemesis.history.foreign.operations import FAIL, NO_PROCESS, Operation
 from nemesis.history.foreign.origins import Origins
@@ -56,7 +64,7 @@ WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
         "set": Set,
         "linearizable-set": Set,
         "queue": Queue,
-        "fifo-queue": Queue,
+        "fifo-queue": FifoQueue,
         "counter": Counter,
         "g-counter": GrowOnlyCounter,
         "pn-counter": PnCounter,

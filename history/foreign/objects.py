@@ -159,3 +159,14 @@ class Queue(Objects):
     takes = frozenset({"enqueue"})
     returns = frozenset({"dequeue"})
     returns_all = frozenset({"drain"})
+
+
+class FifoQueue(Queue):
+    """A queue of which the order counts: a drain states in which order it dequeued its values."""
+
+    def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
+        columns = super().columns(f, type_, value, names)
+        _, returned = self._split(f, value)
+        if f == "drain" and type_ == OK and isinstance(returned, EdnSet) and len(returned) > 1:
+            raise WrongValue("a drain returned a set, which does not state an order")
+        return columns

@@ -25,18 +25,33 @@ def applied(state: Hashable, call: Call) -> Iterable[Hashable]:
     return (state[1:],) if state[:1] == (call.value,) else ()
 
 
-def without_drains(calls: Sequence[Call]) -> list[Call]:
-    """Return the calls with dequeues instead of drains: of what a drain returned, and one of an empty queue.
+def step(state: Hashable, call: Call) -> Iterable[Hashable]:
+    """Return the queues after a step, each with the steps of drains that were taken."""
+    assert isinstance(state, tuple)
+    queue, taken = state
+    if call.f == "dequeue" and call.values is not None:
+        drain, position = call.values
+        if position and (drain, position - 1) not in taken:
+            return ()
+        taken = taken | {(drain, position)}
+    return tuple((after, taken) for after in applied(queue, replace(call, values=None)))
 
-    A drain in doubt is as many dequeues in doubt as there are values.
+
+def without_drains(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls with dequeues instead of drains: of each value that a drain returned, and one of an empty queue.
+
+    The ``values`` of such a dequeue are the number of its drain and its position there. A drain in doubt is as many
+    dequeues in doubt as there are values.
     """
     several: list[Call] = []
-    for call in calls:
+    for number, call in enumerate(calls):
         if call.f != "drain":
             several.append(call)
         elif call.outcome == "ok":
-            values = [*(call.values or ()), None]
-            several += [replace(call, f="dequeue", values=None, value=value) for value in values]
+            several += [
+                replace(call, f="dequeue", values=(number, position), value=value)
+                for position, value in enumerate([*(call.values or ()), None])
+            ]
         elif call.outcome != "fail":
             puts = sum(put.f == "enqueue" and put.outcome != "fail" for put in calls)
             several += [replace(call, f="dequeue", values=None)] * puts
@@ -61,9 +76,12 @@ def answered(state: Any, call: Call) -> Call:
 
 def changed(rng: Random, call: Call) -> Call:
     if call.f == "drain" and call.outcome == "ok":
-        return replace(call, values=tuple(call.values or ())[1:])
+        values = tuple(call.values or ())
+        return replace(call, values=rng.choice([values[1:], values[::-1]]))
     is_answer = call.f == "dequeue" and call.outcome == "ok"
     return replace(call, value=rng.choice([None, *range(7)])) if is_answer else call
 
 
-MODEL = Model(FifoQueue, (), applied, asked, answered, changed, without_drains)
+MODEL = Model(
+    FifoQueue, (), applied, asked, answered, changed, without_drains, ((), frozenset()), step
+)

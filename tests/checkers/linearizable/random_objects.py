@@ -41,10 +41,16 @@ class Model:
     """The call with another answer, or the same."""
     steps: Callable[[Sequence[Call]], list[Call]] = list
     """The calls as the steps of which an order is searched."""
+    first: Hashable = None
+    """The state before all steps, ..."""
+    step: Apply | None = None
+    """... and those after a step; None: the states of calls."""
 
     def has_order(self, calls: Sequence[Call]) -> bool:
         """Whether some order of the steps explains the calls."""
-        return has_order(self.steps(calls), self.initial, self.apply)
+        if self.step is None:
+            return has_order(self.steps(calls), self.initial, self.apply)
+        return has_order(self.steps(calls), self.first, self.step)
 
 
 def random_calls(model: Model, rng: Random) -> list[Call]:

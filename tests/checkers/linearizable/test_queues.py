@@ -71,6 +71,26 @@ def test_what_is_enqueued_is_dequeued() -> None:
     assert verdicts(*calls) == {}
 
 
+def test_a_drain_returns_first_what_came_first() -> None:
+    puts = (enqueue(1, 2, 1), enqueue(3, 4, 2), enqueue(3, 5, 3))
+    assert verdicts(*puts, drain(6, 7, 1, 3, 2)) == {}
+    (finding,) = result("queue-order", *puts, drain(6, 7, 2, 1, 3)).findings
+    assert finding.sentence.startswith("2 was dequeued from the object before 1, which had been")
+    assert "The same drain returned 1 behind 2." in finding.steps
+    # Another drain, or an enqueue that overlaps, does not make it wrong.
+    assert verdicts(*puts, drain(6, 9, 2), drain(6, 9, 1, 3)) == {}
+    assert verdicts(enqueue(1, 4, 1), enqueue(3, 4, 2), drain(5, 6, 2, 1)) == {}
+    assert verdicts(enqueue(1, 2, 1), enqueue(3, 9, 2, "info"), drain(5, 6, 2, 1)) == {
+        "queue-order": "invalid"
+    }
+
+
+def test_a_drain_keeps_its_order_beside_dequeues_in_doubt() -> None:
+    puts = (enqueue(1, 2, 1), enqueue(3, 4, 1), enqueue(5, 6, 2), dequeue(7, 8, None, "info"))
+    assert verdicts(*puts, drain(10, 11, 1, 2)) == {}
+    assert verdicts(*puts, drain(10, 11, 2, 1)) == {"queue-order": "invalid"}
+
+
 def test_a_value_that_a_drain_does_not_find_is_lost() -> None:
     finding = broken_by("queue-lost", breaks.QUEUE_LOST[0])
     assert finding.sentence == (

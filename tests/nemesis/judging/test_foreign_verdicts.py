@@ -630,3 +630,20 @@ def test_a_consumer_without_a_poll_of_unknown_outcome_proves_the_loss(
 )
 def test_a_lost_write_stays_one_if_no_poll_can_have_returned_it(polls: tuple[str, ...]) -> None:
     assert verdict_of(history(*TWO_SENDS, *polls), "kafka") is Verdict.INVALID
+
+
+@pytest.mark.parametrize(
+    ("answer", "fifo", "total"),
+    [
+        ("[1 2]", Verdict.VALID, Verdict.VALID),
+        ("[2 1]", Verdict.INVALID, Verdict.VALID),
+        ("#{2 1}", Verdict.UNKNOWN, Verdict.VALID),
+    ],
+)
+def test_a_drain_states_the_order_in_which_it_dequeued(
+    answer: str, fifo: Verdict, total: Verdict
+) -> None:
+    puts = [f"{kind} 0 enqueue {value}" for value in (1, 2) for kind in ("invoke", "ok")]
+    text = history(*puts, "invoke 1 drain nil", f"ok 1 drain {answer}")
+    assert verdict_of(text, "fifo-queue") is fifo
+    assert verdict_of(text, "queue") is total
