@@ -12,9 +12,9 @@ the queues with either, all operations are put into one order by ``depth_search`
   dequeues would lack its value.
 * A drain in doubt is as many dequeues in doubt as there are values that these may take. All of them may be late.
 
-A state of the search is the values in the queue, and how many values each drain has taken. So the memory is bounded by ``MAX_VALUES``, and the length of a queue
-by the enqueues that had begun and the dequeues that had ended at each moment.
-"""
+A state of the search is the values in the queue, and how many values each drain has taken. So the memory is bounded
+by ``MAX_VALUES``, and the length of a queue by the enqueues that had begun and the dequeues that had ended at each
+moment."""
 
 from __future__ import annotations
 

@@ -14,11 +14,12 @@ successful dequeue without a value.
 * **queue-duplicate**: a value was dequeued more often than enqueues of it can have happened. Reported and allowed to a
   queue that delivers at least once (``TotalQueue``), a finding in one that keeps order (``FifoQueue``).
   Smallest break: enqueue 1; two dequeues return 1.
-* **queue-order** (``FifoQueue`` alone): the enqueue of a value was over before that of another one began, and the other
-  one's dequeue was over before its own began, or it was not dequeued at all. Judged of values that were enqueued and
-  dequeued once, and of those that are still there, where no operation of unknown outcome can have taken them. A drain
-  dequeued its values in the order in which it returned them. Queues with dequeues or drains of unknown outcome, or with values that were
-  enqueued several times, are searched for an order of all operations (``queue_search``), ``unknown`` at the bound.
+* **queue-order** (``FifoQueue`` alone): the enqueue of a value was over before that of another one began, and the
+  other one's dequeue was over before its own began, or it was not dequeued at all. Judged of values that were
+  enqueued and dequeued once, and of those that are still there, where no operation of unknown outcome can have taken
+  them. A drain dequeued its values in the order in which it returned them. Queues with dequeues or drains of unknown
+  outcome, or with values that were enqueued several times, are searched for an order of all operations
+  (``queue_search``), ``unknown`` at the bound.
   Smallest break: enqueue 1, enqueue 2, dequeue 2, one after the other.
 * **queue-empty** (``FifoQueue`` alone): a queue was found empty that held one value or another at each moment of that
   operation. Judged of the same values. Smallest break: enqueue 1, dequeue nothing, dequeue 1, one after the other.

@@ -24,7 +24,7 @@ from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.history.events import Kind
 from nemesis.history.foreign.logs import process_of
 
-MAY_BE_READ = "A poll of unknown outcome may have returned it: the reader had such a poll before, or another subscriber had."
+MAY_BE_READ = "An earlier poll of unknown outcome, of the reader or of another subscriber, may have returned it."
 
 
 class Reader(NamedTuple):

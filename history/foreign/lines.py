@@ -1,10 +1,10 @@
 """From a file to its operations, in the order of its lines: EDN or JSON, whole or damaged.
 
-A history is a file of maps, one after the other, commonly one per line, or one vector of them. JSON likewise: an object
-per line, or one array. A file is JSON if its first map begins with a text, unless a value of EDN follows this. A map or an object around the
-vector (``{"history": [...]}``) is left out. A file that is compressed with gzip is read as the file inside. Jepsen's
-``history.txt`` and its logs have an operation per line without braces (``text_operations``). Of Jepsen's
-``test.jepsen`` (``binary_store``) the number of an operation stands for its line.
+A history is a file of maps, one after the other, commonly one per line, or one vector of them. JSON likewise: an
+object per line, or one array. A file is JSON if its first map begins with a text, unless a value of EDN follows this.
+A map or an object around the vector (``{"history": [...]}``) is left out. A file that is compressed with gzip is read
+as the file inside. Jepsen's ``history.txt`` and its logs have an operation per line without braces
+(``text_operations``). Of Jepsen's ``test.jepsen`` (``binary_store``) the number of an operation stands for its line.
 
 What cannot be read costs only itself: reading goes on at the next line that begins like an operation. A map may take
 several lines; it ends at the latest where another operation begins. Where the file ends inside a map it was cut off
