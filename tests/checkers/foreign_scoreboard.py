@@ -36,7 +36,7 @@ The cases are ours: each follows from the definition of a tool or a model (`test
 *Random* histories are compared with the definition of each model (`tests/checkers/random_models.py`).
 Of these, *unknown* counts histories that the model forbids and that are `unknown`.
 *Undecided* counts histories that the model allows and that are `unknown` because of a finding.
-Only `set`, `queue`, `long-fork`, `g-counter` and `pn-counter` may have some.
+Only `set`, `queue`, `long-fork`, `g-counter`, `pn-counter` and `kafka` may have some.
 So may models of sessions: in about half of these histories, each process has at most one committed transaction.
 [External histories](external-histories.md) explains how they are judged.
 A nightly test compares 10,000 of each.
