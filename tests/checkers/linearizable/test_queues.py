@@ -350,7 +350,11 @@ def counted(calls: list[Call]) -> dict[str, int]:
                 put, other = tried[late][0], tried[early][0]
                 put_end = (put.finish or 0) if put.outcome == "ok" else 1000
                 first, second = taken.get(late, [never])[0], taken[early][0]
-                if put_end < other.start and (second.finish or 0) < first.start:
+                is_later = (second.finish or 0) < first.start
+                if late != early and first is second:  # one drain, in the order of its answer
+                    answer = list(first.values or ())
+                    is_later = answer.index(early) < answer.index(late)
+                if put_end < other.start and is_later:
                     collected["queue-order"] += 1
         held = [
             (put.finish or 0, taken.get(value, [never])[0].start)
