@@ -10,6 +10,8 @@ import pytest
 from tests.checkers.random_models import DRAWS, UNDECIDED, count, main
 
 FEW, MANY = 40, 10_000
+RARELY = {"kafka"}
+"""None of few histories is undecided: it takes several hundred for one."""
 
 
 @pytest.mark.parametrize("workload", DRAWS)
@@ -18,7 +20,7 @@ def test_some_histories_agree_with_the_definition(workload: str) -> None:
         assert counted.wrong == ()
         assert counted.agree + counted.unknown + counted.undecided == FEW
         assert 0 < counted.right < FEW
-        assert counted.undecided == 0 or not UNDECIDED.isdisjoint({workload, model})
+        assert (counted.undecided > 0) == (not (UNDECIDED - RARELY).isdisjoint({workload, model}))
 
 
 @pytest.mark.nightly
