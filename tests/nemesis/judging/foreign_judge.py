@@ -8,7 +8,7 @@ from nemesis.checkers import select_foreign
 from nemesis.checkers.checking import check
 from nemesis.checkers.cycles import WELL_FORMED
 from nemesis.checkers.foreign import asked_properties
-from nemesis.checkers.framework.model import Outcome
+from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.foreign.importing import ForeignFile, without_real_time
 from nemesis.history.foreign.names import Names
 from nemesis.history.memory import history_of
@@ -53,3 +53,18 @@ def judged_file(
         is_doubtful=file.may_lack_operations(),
         is_cut_off=file.problems.is_cut_off(),
     )
+
+
+def history(*lines: str) -> str:
+    """Lines of ``type process f value ...``, with their indexes."""
+    said = []
+    for index, line in enumerate(lines):
+        kind, process, f, value = line.split(maxsplit=3)
+        said.append(
+            f"{{:type :{kind}, :process {process}, :f :{f}, :value {value}, :index {index}}}"
+        )
+    return "\n".join(said) + "\n"
+
+
+def verdict_of(text: str, workload: str) -> Verdict:
+    return judged(text, workload).verdict
