@@ -2,8 +2,7 @@
 
 Of values that are enqueued once and dequeued at most once, and operations of which none is in doubt, this, a value that
 was never enqueued and one that is dequeued twice are all that can be wrong. What one drain returned was dequeued in
-this order. Source: Henzinger, Sezgin and Vafeiadis,
-"Aspect-Oriented Linearizability Proofs" (CONCUR 2013).
+this order. Source: Henzinger, Sezgin and Vafeiadis, "Aspect-Oriented Linearizability Proofs" (CONCUR 2013).
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ the queues with either, all operations are put into one order by ``depth_search`
 
 A state of the search is the values in the queue, and how many values each drain has taken. So the memory is bounded
 by ``MAX_VALUES``, and the length of a queue by the enqueues that had begun and the dequeues that had ended at each
-moment."""
+moment.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Reader(NamedTuple):
     process: str
     is_subscribed: bool
     time: int
-    """When the poll ended, or an earlier moment at which the consumer had no later poll."""
+    """A poll in doubt that began after this moment does not matter."""
 
 
 @dataclass(slots=True)

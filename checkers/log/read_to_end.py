@@ -85,10 +85,9 @@ def unseen(tp: str, never_read: Segment, ends: list[EndOfLog]) -> Iterator[Findi
     for value, offset, time, row in zip(
         *(column.tolist() for column in columns), never_read.rows.tolist(), strict=True
     ):
-        later = [end for end in ends if end.began > time]
-        if not later or 0 <= offset <= later[0].last_offset:
+        end = next((end for end in ends if end.began > time), None)
+        if end is None or 0 <= offset <= end.last_offset:
             continue
-        end = later[0]
         where = f" at offset {offset}" if offset >= 0 else ""
         sentence = (
             f"Value {value}, acknowledged{where} of {tp}, was never read, though client {end.process} read the log to "
@@ -100,5 +99,7 @@ def unseen(tp: str, never_read: Segment, ends: list[EndOfLog]) -> Iterator[Findi
             f"The next poll of client {end.process} returned no record.",
         )
         anomaly = finding("unseen", tp, sentence, row, end.row, end.empty_row, steps=steps)
-        # A record behind the last one cannot have been returned before it.
-        yield anomaly if offset >= 0 else Missed(anomaly, tuple(end.reader for end in later))
+        if offset >= 0:  # it is behind the last one, so no earlier poll returned it
+            yield anomaly
+        else:
+            yield Missed(anomaly, tuple(end.reader for end in ends if end.began > time))
