@@ -91,16 +91,17 @@ class _History:
     def show(self, requirements: Requirements, write: int, read: int, first: int) -> None:
         """Require that a read shows a write of its key, because of ``first``."""
         source = self.source[read]
-        if self.versions.position is not None:
-            position = int(self.versions.position[write])
-            if position < 0 or source == NOTHING or position > self.versions.position[source]:
-                requirements.miss(read, first)
-        elif source == NOTHING:
+        if source == NOTHING or (
+            self.txn_of[source] == self.txn_of[write]
+            and (self.micro_of[source] < self.micro_of[write])
+        ):
             requirements.miss(read, first)
+        elif self.versions.position is not None:
+            position = int(self.versions.position[write])
+            if position < 0 or position > self.versions.position[source]:
+                requirements.miss(read, first)
         elif self.txn_of[source] != self.txn_of[write]:
             requirements.add(self.txn_of[write], self.txn_of[source], first, read)
-        elif self.micro_of[source] < self.micro_of[write]:
-            requirements.miss(read, first)
 
     def is_in_doubt(self, txn: int) -> bool:
         """Whether it is unknown when a transaction ended, and what its reads returned."""

@@ -544,3 +544,17 @@ def test_a_drain_states_the_order_in_which_it_dequeued(
     text = history(*puts, "invoke 1 drain nil", f"ok 1 drain {answer}")
     assert verdict_of(text, "fifo-queue") is fifo
     assert verdict_of(text, "queue") is total
+
+
+def test_own_appends_are_read_in_their_order() -> None:
+    """A trace of all appends says otherwise, and is the only order of versions that there is."""
+    for answer, verdict in (("[4 5]", Verdict.VALID), ("[5 4]", Verdict.INVALID)):
+        text = history(
+            "invoke 0 txn [[:append 1 4] [:append 1 5] [:r 1 nil]]",
+            f"ok 0 txn [[:append 1 4] [:append 1 5] [:r 1 {answer}]]",
+            "invoke 0 txn [[:append 2 6]]",
+            "ok 0 txn [[:append 2 6]]",
+            "invoke 1 txn [[:r 2 nil]]",
+            "ok 1 txn [[:r 2 [6]]]",
+        )
+        assert judged(text, "list-append", "read-your-writes").verdict is verdict
