@@ -90,10 +90,11 @@ class FetchSession:
         for was, request in named.items():
             del updated[was]
             updated[request.topic_partition] = request
+            self._reported.pop(request.topic_partition, None)
         for key, request in requests.items():
             before = updated.get(key)
             updated[key] = self.remembered(request)
-            if before is None or before.current_leader_epoch != request.current_leader_epoch:
+            if before is None or _log_of(before) != _log_of(request):
                 self._reported.pop(key, None)
         if forgotten:
             for key, request in list(updated.items()):
@@ -145,6 +146,11 @@ class FetchSession:
             if name is not None:
                 named[key] = request._replace(topic_partition=TopicPartition(name, key.partition))
         return named
+
+
+def _log_of(request: FetchPartitionRequest) -> tuple[UUID | None, int]:
+    """Of which log offsets are reported: a topic that is created again has another one under its name."""
+    return request.topic_id, request.current_leader_epoch
 
 
 class FetchSessionCache:

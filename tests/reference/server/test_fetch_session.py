@@ -163,8 +163,9 @@ def test_a_topic_that_came_back_under_its_name_replaces_the_earlier_one() -> Non
     def scenario(client: Client) -> None:
         client.fetch(asked(A))
         again = UUID(int=9)
-        client.fetch(asked(A, topic_id=again), forgotten=[(TOPIC_ID, 0)])
+        answer = client.fetch(asked(A, topic_id=again), forgotten=[(TOPIC_ID, 0)])
         assert client.observed[A].topic_id == again
+        assert list(answer.results) == [A], "its offsets are those of another log, though equal"
 
     with_client(scenario)
 
@@ -177,7 +178,7 @@ def test_a_topic_gets_its_name_when_the_broker_hears_of_it() -> None:
         client.fetch()
         assert set(client.observed) == {A, unnamed}
         client.names[later] = "later"
-        client.fetch()
+        assert list(client.fetch().results) == [TopicPartition("later", 0)]
         named = TopicPartition("later", 0)
         assert client.observed[named].topic_partition == named
         assert set(client.observed) == {A, named}
