@@ -103,6 +103,15 @@ def strikes(event: Event, process: str) -> bool:
     return event.fault in _STRIKING and process in (event.targets or ())
 
 
+def unsettling(faults: Iterable[Row]) -> Spans:
+    """Return the spans (ns) in which a fault was in force that may make ZooKeeper's members elect another leader."""
+    return explaining(
+        item
+        for item in faults
+        if not all(target.startswith("broker") for target in item[1].targets or ("",))
+    )
+
+
 def explaining(faults: Iterable[Row]) -> Spans:
     """Return the spans (ns) in which a fault was in force that may keep any broker from ZooKeeper."""
     return unexplained.explained(

@@ -14,7 +14,9 @@ the broker loses its session, and is no longer registered and connected.
 ZooKeeper's order says which deletion of ``/controller`` and which creation belong together, and has no time that could
 be compared with the brokers'. The vacancy counts from the earliest moment at which the deletion had certainly happened:
 a broker traced its zxid or a later one; the owner traced that its session had expired; or the owner was killed or
-paused, and stayed so for the session time-out and a tick, after which ZooKeeper expired its session. It counts up to
+paused, and stayed so for the session time-out and a tick, after which ZooKeeper expired its session. A leader of
+ZooKeeper that is deposed may say that a session has expired and not end it; its successor gives each session its full
+time-out again. So after a fault of ZooKeeper's members the bound is added to what the owner traced. It counts up to
 the latest moment at which the creation had certainly not happened yet: the winner traced that the session in which it
 created the znode had begun, or, if no fault kept ZooKeeper's answer from the winner, that it was elected.
 
@@ -144,6 +146,7 @@ class Clues:
             if event.kind == Kind.SESSION_CLOSED and event.reason == _EXPIRED
         }
         self._explained = candidates.explaining(self.faults)
+        self._unsettled = candidates.unsettling(self.faults)
         self._starts = [event for _, event in rows if event.kind == Kind.BROKER_STARTED]
         self._sessions = sorted(
             (event for _, event in rows if event.kind == Kind.SESSION_STATE),
@@ -157,11 +160,18 @@ class Clues:
         _, deleted = vacancy.deleted
         known = [self._times.known(deleted.zxid), self._silent_since(vacancy)]
         known += [
-            event.time
+            self._ended(event.time)
             for event in self._sessions
             if event.session_state == _EXPIRED and event.session == vacancy.taken.session
         ]
         return min((time for time in known if time is not None), default=None)
+
+    def _ended(self, told: int) -> int | None:
+        """When a session had certainly ended whose owner was told so; None if ZooKeeper's members were struck after."""
+        if not len(_overlap(self._unsettled, told - self._bound_ns, told)):
+            return told
+        ended = told + self._bound_ns
+        return None if len(_overlap(self._unsettled, told, ended)) else ended
 
     def absent_until(self, vacancy: Vacancy, since: int) -> int | None:
         """Return the latest time (ns) at which the znode had certainly not been created again; None if nothing tells.

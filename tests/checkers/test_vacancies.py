@@ -53,6 +53,23 @@ def test_the_bound_counts_from_when_the_znode_was_certainly_gone(time: int, is_l
     assert (result.checked, result.numbers["bound_ms"]) == (2, BOUND_MS)
 
 
+PAUSED = {"fault": "pause-zookeeper", "targets": ["zookeeper-1", "zookeeper-2"]}
+
+
+@pytest.mark.parametrize(("time", "is_late"), [(2 + 2 * BOUND_MS, False), (3 + 2 * BOUND_MS, True)])
+def test_a_deposed_leader_of_zookeeper_may_not_have_ended_the_session(
+    time: int, is_late: bool
+) -> None:
+    result = judge(*fault(1, 2, **PAUSED), EXPIRED, won(time))
+    assert (result.verdict is Verdict.INVALID) is is_late
+
+
+def test_a_fault_of_zookeeper_that_is_long_over_explains_nothing() -> None:
+    expired = session(12, 1, "expired", 10)
+    result = judge(*fault(1, 2, **PAUSED), expired, won(13 + BOUND_MS))
+    assert result.verdict is Verdict.INVALID
+
+
 def test_a_finding_names_the_broker_that_could_have_been_elected() -> None:
     (finding,) = judge(EXPIRED, won(20)).findings
     assert finding.sentence == (
