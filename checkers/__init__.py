@@ -16,6 +16,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``fetches_answered``   answers to fetches name the partitions that were asked for
 * ``segment_deletions``   no segment is deleted before its time
 * ``broker_epochs``    requests and writes for an earlier incarnation of a broker are refused
+* ``leader_epochs_fenced``   queries that state another leader epoch than the broker's are refused
 * ``leadership``       leader epochs, one leader per epoch, elections from the ISR
 * ``transitions``, ``state_machines``   the state machines of partitions and replicas
 * ``replication``      high watermarks and the agreement of logs

@@ -32,6 +32,7 @@ from nemesis.checkers.groups.check import (
 from nemesis.checkers.groups.membership import MEMBERSHIP_KEPT
 from nemesis.checkers.groups.progress import GROUP_PROGRESS
 from nemesis.checkers.groups.rebalances import REBALANCES_END
+from nemesis.checkers.leader_epochs_fenced import LEADER_EPOCHS_FENCED
 from nemesis.checkers.leadership import LEADER_EPOCH_GROWS, LEADER_FROM_ISR, ONE_LEADER_PER_EPOCH
 from nemesis.checkers.liveness.check import LIVENESS
 from nemesis.checkers.liveness.checkpoints import CHECKPOINTS_KEPT
@@ -136,6 +137,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     CLIENT_OFFSETS_GROW,
     TIMES_ANSWERED,
     EPOCH_ENDS_ANSWERED,
+    LEADER_EPOCHS_FENCED,
     FETCHES_ANSWERED,
     LOG_MATCHING,
     LEADER_COMPLETENESS,

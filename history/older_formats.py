@@ -1,4 +1,4 @@
-"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 10 only lack columns.
+"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 11 only lack columns.
 
 Until format 3 some columns meant different things in different kinds of events: ``offset`` was a duration in
 ``convergence``, ``detail`` held counts, states, settings and reasons. Format 4 gave each meaning a column of its own.
@@ -25,12 +25,15 @@ from nemesis.history.schema import SCHEMA
 
 READABLE: Final = frozenset({2, 3})
 """Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
-UNCHANGED: Final = frozenset({4, 5, 6, 7, 8, 9, 10})
-"""Older versions whose columns mean what they mean today. They lack those of ``_NEW_IN_11``, before format 10 those of
-``_NEW_IN_10``, and so on. Until format 6 only logs, segments and batches were read from the files of brokers. Format 4
-had neither ``control-request-answered`` nor ``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor
-``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``, answers to polls no
-``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
+UNCHANGED: Final = frozenset({4, 5, 6, 7, 8, 9, 10, 11})
+"""Older versions whose columns mean what they mean today. Before format 11 they lack those of ``_NEW_IN_11``, before
+format 10 those of ``_NEW_IN_10``, and so on. In format 11 no query of an offset states a leader epoch. Until format 6
+only logs, segments and batches were read from the files of brokers. Format 4 had neither ``control-request-answered``
+nor ``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor ``stored-segment``; ``metadata-updated``
+had no ``live``, ``log-loaded`` no ``log_dir``, answers to polls no ``log_start_offset`` and ``last_offset``, and
+completions of sends no ``count``."""
+LAST_WITHOUT_STATED_EPOCHS: Final = 11
+"""The last version in which no query of an offset states a leader epoch."""
 LAST_WITHOUT_FETCHES: Final = 10
 """The last version that has nothing of what clients ask in fetches."""
 LAST_WITHOUT_TRANSACTIONS: Final = 9
@@ -96,6 +99,7 @@ OLDER_SCHEMA: Final = _columns_without(UNCHANGED_SCHEMA, _NEW_IN_4)
 def unchanged_schema(version: int) -> pa.Schema:
     """Return the columns of one of ``UNCHANGED``."""
     newer = {
+        LAST_WITHOUT_STATED_EPOCHS: SCHEMA,
         LAST_WITHOUT_FETCHES: SCHEMA_10,
         LAST_WITHOUT_TRANSACTIONS: SCHEMA_9,
         LAST_WITHOUT_INSTANCES: SCHEMA_8,

@@ -6,6 +6,7 @@ brokers that were cut off. A query changes nothing.
 
 from __future__ import annotations
 
+from itertools import cycle
 from random import Random  # noqa: TID251 - the type only
 from typing import Any, Final
 
@@ -13,18 +14,15 @@ from nemesis.workloads.base import WorkloadContext
 from nemesis.workloads.clients import Clients
 from nemesis.workloads.kafka import queries
 from nemesis.workloads.kafka.client import KafkaClient
-from nemesis.workloads.kafka.offset_requests import EARLIEST, LATEST
+from nemesis.workloads.kafka.offset_requests import EARLIEST, LATEST, NO_EPOCH
 from nemesis.workloads.operations import OperationLog, Pace
 from nemesis.workloads.partitions import KnownPartitions, TopicPartition, partition_columns
 
-FUNCTIONS: Final = (
-    "earliest-offset",
-    "latest-offset",
-    "offset-by-time",
-    "metadata",
-    "epoch-end",
-)
+OF_OFFSETS: Final = ("earliest-offset", "latest-offset", "offset-by-time")
+FUNCTIONS: Final = (*OF_OFFSETS, "metadata", "epoch-end")
 LONGEST_AGO_MS: Final = 10_000
+STATED: Final = (None, 0, -1, None, 1, 0)
+"""The leader epochs that queries of offsets state in turn, beside the one that the client knows; None: none at all."""
 
 
 class Querying:
@@ -42,6 +40,7 @@ class Querying:
         self._clients = clients
         self._partitions = partitions
         self._log = log
+        self._stated = cycle(STATED)
 
     async def run(self, process: str, interval_ms: int) -> None:
         """Ask until cancelled; ``interval_ms`` is the least time from one query to its next."""
@@ -77,6 +76,8 @@ class Querying:
                 columns["wall_ms"] = client.timestamp_ms() - rng.randrange(LONGEST_AGO_MS)
             case "epoch-end":
                 columns["leader_epoch"] = rng.randint(0, _newest_epoch(client, tp))
+        if function in OF_OFFSETS and (stated := self._stated_epoch(client, tp)) is not None:
+            columns["leader_epoch"] = stated
         asked = dict(columns)
         with self._log.operation(self._context.recorder(process), columns) as operation:
             operation.ok(**await self._answer(client, tp, asked))
@@ -102,8 +103,17 @@ class Querying:
             case function:
                 fixed = {"earliest-offset": EARLIEST, "latest-offset": LATEST}
                 timestamp = fixed.get(function, asked.get("wall_ms", 0))
-                offset = await queries.offset_at(client, node, tp, timestamp, timeout_s=timeout_s)
+                offset = await queries.offset_at(
+                    *(client, node, tp, timestamp),
+                    leader_epoch=asked.get("leader_epoch", NO_EPOCH),
+                    timeout_s=timeout_s,
+                )
                 return {"offset": offset}
+
+    def _stated_epoch(self, client: KafkaClient, tp: TopicPartition) -> int | None:
+        """Return the leader epoch that the next query of an offset states; None: none."""
+        beside = next(self._stated)
+        return None if beside is None else max(0, _newest_epoch(client, tp) + beside)
 
 
 def _newest_epoch(client: KafkaClient, tp: TopicPartition) -> int:

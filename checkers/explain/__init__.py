@@ -16,7 +16,8 @@ check that knows more of its contradiction than its events say gives the steps i
   ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``, ``hw_sampled``,
   ``epoch_ends``, ``quorum``, ``log_files``, ``compaction``, ``checkpoints``,
   ``times_answered``, ``jobs``, ``log_dir_moves``,
-  ``segment_deletions``, ``isr_commits``, ``fetches_answered``, ``transactions``   further reasons
+  ``segment_deletions``, ``isr_commits``, ``leader_epochs_fenced``,
+  ``fetches_answered``, ``transactions``   further reasons
 """
 
 from __future__ import annotations

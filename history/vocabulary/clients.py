@@ -128,6 +128,8 @@ class OffsetQuery(PartitionOperationView, frozen=True, kw_only=True):
     """
 
     node: int
+    leader_epoch: int | None = None
+    """The leader epoch in which the client states that it knows the partition (KIP-320); unset: it states none."""
 
 
 @answers("earliest-offset", "latest-offset")

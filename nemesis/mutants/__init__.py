@@ -124,6 +124,7 @@ from nemesis.mutants.session_expiry_ignored import MUTANT as SESSION_EXPIRY_IGNO
 from nemesis.mutants.session_keeps_forgotten import MUTANT as SESSION_KEEPS_FORGOTTEN
 from nemesis.mutants.session_keeps_high_watermark import MUTANT as SESSION_KEEPS_HIGH_WATERMARK
 from nemesis.mutants.settings_read_once import MUTANT as SETTINGS_READ_ONCE
+from nemesis.mutants.stale_epochs_answered import MUTANT as STALE_EPOCHS_ANSWERED
 from nemesis.mutants.static_member_doubled import MUTANT as STATIC_MEMBER_DOUBLED
 from nemesis.mutants.static_member_unstored import MUTANT as STATIC_MEMBER_UNSTORED
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
@@ -213,6 +214,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             HW_BEFORE_TRUNCATION,
             DIVERGING_FETCH_COUNTED,
             ASKED_EPOCH_ANSWERED,
+            STALE_EPOCHS_ANSWERED,
             LAST_TIME_UNINDEXED,
             SEGMENTS_OVERFLOW,
             CLEANER_ENDS_WHEN_IDLE,

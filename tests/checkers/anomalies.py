@@ -14,7 +14,9 @@ from nemesis.checkers.breaks.client_offsets import answered
 from nemesis.checkers.breaks.clients import missed, returned_nothing
 from nemesis.checkers.breaks.epoch_ends import epoch_end
 from nemesis.checkers.breaks.events import TP, append, become_leader, broker, loaded, truncate
+from nemesis.checkers.breaks.isr_joins import follows
 from nemesis.checkers.breaks.late_recovery import measured
+from nemesis.checkers.breaks.leader_epochs_fenced import stating
 from nemesis.checkers.breaks.offsets_at_rest import waits
 from nemesis.history.events import Event
 
@@ -443,6 +445,11 @@ def answers_for_another_epoch(events: list[Event], choose: Choose) -> list[Event
     return [*events, *leads, *epoch_end(now + 2, 9, epoch, epoch - 1, 0)]
 
 
+def answers_in_an_older_epoch(events: list[Event], choose: Choose) -> list[Event] | None:
+    now, epoch = _end(events), 1 + choose(range(9))
+    return [*events, follows(now, 9, epoch, 0), *stating(now + 1, 9, epoch - 1)]
+
+
 def loses_a_log(events: list[Event], choose: Choose) -> list[Event] | None:
     index = choose(_places(events, "end-state", source="logs", topic="t"))
     return events[:index] + events[index + 1 :]
@@ -621,6 +628,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "min-isr-behind-ack": [acknowledges_alone],
     "client-offsets-grow": [answers_less_than_before],
     "epoch-ends-answered": [answers_for_another_epoch],
+    "leader-epochs-fenced": [answers_in_an_older_epoch],
     "fetches-answered": [answers_what_the_client_has_not_asked],
     "log-matching": [tears_a_batch],
     "final-logs": [stores_other_bytes, stores_a_hole, stores_less_than_it_said],

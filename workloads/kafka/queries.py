@@ -40,10 +40,19 @@ class EpochEnd(NamedTuple):
 
 
 async def offset_at(
-    client: KafkaClient, node: int, tp: TopicPartition, timestamp: int, *, timeout_s: float
+    client: KafkaClient,
+    node: int,
+    tp: TopicPartition,
+    timestamp: int,
+    *,
+    leader_epoch: int = NO_EPOCH,
+    timeout_s: float,
 ) -> int:
-    """Return the first offset of this time in ms, or of ``EARLIEST`` or ``LATEST``; −1: none. Raises ``KafkaError``."""
-    request = list_offsets_request(tp, timestamp, leader_epoch=NO_EPOCH)
+    """Return the first offset of this time in ms, or of ``EARLIEST`` or ``LATEST``; −1: none. Raises ``KafkaError``.
+
+    A broker that has the partition in another leader epoch than the stated one refuses (KIP-320).
+    """
+    request = list_offsets_request(tp, timestamp, leader_epoch=leader_epoch)
     return listed_offset(await client.request(node, request, timeout_s))
 
 

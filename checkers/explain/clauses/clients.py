@@ -14,6 +14,7 @@ from nemesis.checkers.framework.event_list import succeeded
 from nemesis.history.events import Event, Kind
 
 _MAX_READ: Final = 8
+_OF_OFFSETS = ("earliest-offset", "latest-offset", "offset-by-time")
 """Of more offsets than this, a clause has the first and the last."""
 
 
@@ -72,7 +73,7 @@ def _ok(event: Event) -> str:
         return f"{client(event)} received the answer that {of(event)} starts at {event.log_start_offset}"
     if event.f in ("earliest-offset", "latest-offset"):
         answer = f"the {event.f} of {of(event)} is {event.offset}"
-        return f"broker {event.node} answered {client(event)} that {answer}"
+        return f"broker {event.node} answered {client(event)}{_stated(event)} that {answer}"
     if event.f == "epoch-end":
         answer = f"leader epoch {event.leader_epoch} of {of(event)} ends at {event.offset}"
         return f"broker {event.node} answered {client(event)} that {answer}"
@@ -115,6 +116,11 @@ def _unknown(event: Event) -> str:
     return f"the outcome of {_operation(event)} by {client(event)} is unknown{error(event)}"
 
 
+def _stated(event: Event) -> str:
+    """The leader epoch that a query of an offset states."""
+    return "" if event.leader_epoch is None else f" in leader epoch {event.leader_epoch}"
+
+
 def _operation(event: Event) -> str:
     argument = ""
     if event.partition_count is not None:
@@ -123,6 +129,8 @@ def _operation(event: Event) -> str:
         argument = f" (value {event.value})"
     elif event.values is not None and len(event.values) <= _MAX_READ:
         argument = f" (values {listed(event.values)})"
+    elif event.f in _OF_OFFSETS and event.leader_epoch is not None:
+        argument = f" from broker {event.node}{_stated(event)}"
     target = f" to {brokers(event.replicas)}" if event.replicas is not None else ""
     return f"{event.f} of {of(event)}{argument}{target}"
 

@@ -1,0 +1,162 @@
+"""Brokers answer in the leader epoch that a client states, and refuse an older one.
+
+* **leader-epochs-fenced**: a client may state the leader epoch in which it knows a partition (KIP-320). A broker
+  answers only while it has the partition in this leader epoch, and says FENCED_LEADER_EPOCH only while it has it in a
+  later one. The leader epoch of a partition that a broker knows only grows.
+  Smallest breaks: broker 1 follows in leader epoch 2, and later answers a query that states leader epoch 1, or 3; it
+  refuses leader epoch 2 as fenced, and later answers a query that states leader epoch 2; it answers leader epoch 3, and
+  later leader epoch 2.
+
+The idea: each answer and each trace of a broker says which leader epochs it can have had at some moment between two
+times. The smallest leader epoch only grows. So two of them contradict each other if the first was over when the second
+began, and the largest leader epoch of the second is below the smallest of the first. Between two traces of a broker it
+has the leader epoch of the first one. One pass over both in order of time decides each broker and partition; the first
+contradiction is the finding.
+
+What a correct cluster does and is not convicted for: a broker that is cut off or deposed answers in its former leader
+epoch, for it does not know better; a broker changes its leader epoch while the query is under way; it refuses for any
+other reason, or says UNKNOWN_LEADER_EPOCH: after a restart it may not know the partition's state yet.
+
+Limits: an unjustified UNKNOWN_LEADER_EPOCH is not judged. A client names a topic, not its id: if the history has
+several ids of a name, leader epochs begin again, and nothing is judged. The leader epochs that fetches state are not
+recorded. Without traces, answers are compared with one another alone.
+Source: KIP-320; Partition.checkCurrentLeaderEpoch, ReplicaManager.fetchOffsetForTimestamp.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from nemesis.checkers.breaks import leader_epochs_fenced as breaks
+from nemesis.checkers.explain import leader_epochs_fenced as explain
+from nemesis.checkers.framework.event_list import EventListCheck, Row
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.property import Property
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Event, Kind
+from nemesis.history.sources import EventSource
+
+QUERIES: Final = frozenset({"earliest-offset", "latest-offset", "offset-by-time"})
+FENCED: Final = "FENCED_LEADER_EPOCH"
+_OPERATIONS: Final = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})
+_TRACES: Final = frozenset({Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER})
+_ANY_EPOCH: Final = 2**31
+_FOREVER: Final = 2**63
+
+
+class Known(NamedTuple):
+    """A broker had a leader epoch from ``low`` to ``high`` at some moment from ``start`` to ``end``."""
+
+    low: int
+    high: int
+    start: int
+    end: int
+    rows: tuple[int, ...]
+    what: str
+
+
+class LeaderEpochsFenced(EventListCheck):
+    kinds = _TRACES | _OPERATIONS
+    columns = ("topic", "topic_id", "partition", "node", "leader_epoch", "f", "op", "error")
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LEADER_EPOCHS_FENCED,)
+
+    def reduce(self, segment: Segment) -> list[Row]:
+        is_wanted = segment.is_kind(*_TRACES) | segment.is_word("f", QUERIES)
+        return list(segment.where(is_wanted).events(*self.columns))
+
+    def judge(self, rows: list[Row]) -> Results:
+        answers: dict[tuple[str, int, int], list[Known]] = defaultdict(list)
+        traces: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
+        calls: dict[tuple[str, int | None], Row] = {}
+        several = _names_of_several(event for _, event in rows)
+        for row, event in rows:
+            if event.topic is None or event.partition is None or event.node is None:
+                continue
+            if event.leader_epoch is None or event.topic in several:
+                continue
+            replica = (event.topic, event.partition, event.node)
+            if event.kind in _TRACES:
+                traces[replica].append((row, event))
+            elif event.kind == Kind.INVOKE:
+                calls[event.process, event.op] = (row, event)
+            elif (call := calls.pop((event.process, event.op), None)) is not None:
+                answers[replica] += _learned(call, (row, event))
+        findings = [
+            contradiction
+            for replica, known in answers.items()
+            for contradiction in _contradiction(replica, [*known, *_traced(traces[replica])])
+        ]
+        checked = sum(map(len, answers.values()))
+        return conclude(LEADER_EPOCHS_FENCED, checked=checked, findings=findings)
+
+
+def _names_of_several(events: Iterable[Event]) -> set[str]:
+    """The names of topics that were created more than once."""
+    ids: dict[str, set[str]] = defaultdict(set)
+    for event in events:
+        if event.topic is not None and event.topic_id is not None:
+            ids[event.topic].add(event.topic_id)
+    return {topic for topic, several in ids.items() if len(several) > 1}
+
+
+def _learned(call: Row, end: Row) -> Iterator[Known]:
+    """What the answer to a query says of the broker's leader epoch."""
+    stated = call[1].leader_epoch or 0
+    during = (call[1].time, end[1].time, (call[0], end[0]))
+    if end[1].kind == Kind.OK:
+        yield Known(stated, stated, *during, f"answered in leader epoch {stated}")
+    elif end[1].error == FENCED:
+        yield Known(stated + 1, _ANY_EPOCH, *during, f"refused leader epoch {stated} as fenced")
+
+
+def _traced(rows: list[Row]) -> Iterator[Known]:
+    """What the traces of a broker say: from one to the next its leader epoch is that of the first."""
+    in_order = sorted(rows, key=lambda reported: (reported[1].time, reported[0]))
+    ends = [*(event.time for _, event in in_order[1:]), _FOREVER]
+    for (row, event), end in zip(in_order, ends, strict=False):
+        epoch = event.leader_epoch or 0
+        began = f"began to {'lead' if event.kind == Kind.BECOME_LEADER else 'follow'} in leader epoch {epoch}"
+        yield Known(epoch, epoch, event.time, event.time, (row,), began)
+        yield Known(epoch, epoch, end, end, (row,), f"was still in leader epoch {epoch}")
+
+
+def _contradiction(replica: tuple[str, int, int], known: list[Known]) -> Iterator[Finding]:
+    """The first fact that an earlier one contradicts, if there is one."""
+    over = sorted(known, key=lambda fact: fact.end)
+    position, highest = 0, None
+    for fact in sorted(known, key=lambda fact: fact.start):
+        while position < len(over) and over[position].end < fact.start:
+            if highest is None or over[position].low > highest.low:
+                highest = over[position]
+            position += 1
+        if highest is not None and highest.low > fact.high:
+            topic, partition, node = replica
+            tp = tp_name(topic, partition)
+            sentence = (
+                f"Broker {node}, asked about {tp}, {highest.what}, and after that it {fact.what}."
+            )
+            rows = sorted({*highest.rows, *fact.rows})
+            yield finding(LEADER_EPOCHS_FENCED.name, tp, sentence, *rows)
+            return
+
+
+LEADER_EPOCHS_FENCED: Final = Property(
+    name="leader-epochs-fenced",
+    promise="A broker answers in the leader epoch that a client states, and refuses an older one.",
+    unit="answers to queries that state a leader epoch",
+    unknown="No query that states a leader epoch was answered, or refused as fenced.",
+    source="KIP-320; Partition.checkCurrentLeaderEpoch.",
+    check=LeaderEpochsFenced,
+    decided_from=frozenset({EventSource.CLIENTS}),
+    completed_by=frozenset({EventSource.TRACES}),
+    recorded_since=12,
+    reason=explain.leader_epochs_fenced,
+    breaks=breaks.LEADER_EPOCHS_FENCED,
+)
