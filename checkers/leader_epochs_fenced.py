@@ -8,7 +8,7 @@
   later leader epoch 2.
 
 The idea: each answer and each trace of a broker says which leader epochs it can have had at some moment between two
-times. The smallest leader epoch only grows. So two of them contradict each other if the first was over when the second
+times. The smallest leader epoch only grows. So two of them contradict each other if the first ended before the second
 began, and the largest leader epoch of the second is below the smallest of the first. Between two traces of a broker it
 has the leader epoch of the first one. One pass over both in order of time decides each broker and partition; the first
 contradiction is the finding.
@@ -18,8 +18,8 @@ epoch, for it does not know better; a broker changes its leader epoch while the 
 other reason, or says UNKNOWN_LEADER_EPOCH: after a restart it may not know the partition's state yet.
 
 Limits: an unjustified UNKNOWN_LEADER_EPOCH is not judged. A client names a topic, not its id: if the history has
-several ids of a name, leader epochs begin again, and nothing is judged. The leader epochs that fetches state are not
-recorded. Without traces, answers are compared with one another alone.
+several ids of a name, no query of it is judged. The leader epochs that fetches state are not
+recorded. Only clients of some workloads ask; of the others only the traces are judged.
 Source: KIP-320; Partition.checkCurrentLeaderEpoch, ReplicaManager.fetchOffsetForTimestamp.
 """
 
@@ -48,6 +48,13 @@ _ANY_EPOCH: Final = 2**31
 _FOREVER: Final = 2**63
 
 
+class Replica(NamedTuple):
+    topic: str
+    partition: int
+    topic_id: str
+    node: int
+
+
 class Known(NamedTuple):
     """A broker had a leader epoch from ``low`` to ``high`` at some moment from ``start`` to ``end``."""
 
@@ -56,7 +63,7 @@ class Known(NamedTuple):
     start: int
     end: int
     rows: tuple[int, ...]
-    what: str
+    clause: str
 
 
 class LeaderEpochsFenced(EventListCheck):
@@ -72,38 +79,47 @@ class LeaderEpochsFenced(EventListCheck):
         return list(segment.where(is_wanted).events(*self.columns))
 
     def judge(self, rows: list[Row]) -> Results:
-        answers: dict[tuple[str, int, int], list[Known]] = defaultdict(list)
-        traces: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
+        answers: dict[Replica, list[Known]] = defaultdict(list)
+        traces: dict[Replica, list[Row]] = defaultdict(list)
         calls: dict[tuple[str, int | None], Row] = {}
-        several = _names_of_several(event for _, event in rows)
+        ids = _ids_of_names(event for _, event in rows)
         for row, event in rows:
             if event.topic is None or event.partition is None or event.node is None:
                 continue
-            if event.leader_epoch is None or event.topic in several:
+            replica = Replica(event.topic, event.partition, event.topic_id or "", event.node)
+            if event.leader_epoch is None:
                 continue
-            replica = (event.topic, event.partition, event.node)
             if event.kind in _TRACES:
                 traces[replica].append((row, event))
+            elif len(ids[event.topic]) > 1:
+                continue
             elif event.kind == Kind.INVOKE:
                 calls[event.process, event.op] = (row, event)
             elif (call := calls.pop((event.process, event.op), None)) is not None:
                 answers[replica] += _learned(call, (row, event))
         findings = [
             contradiction
-            for replica, known in answers.items()
-            for contradiction in _contradiction(replica, [*known, *_traced(traces[replica])])
+            for replica in sorted({*answers, *traces})
+            for contradiction in _contradiction(
+                replica, [*answers[replica], *_traced(traces[replica])]
+            )
         ]
-        checked = sum(map(len, answers.values()))
-        return conclude(LEADER_EPOCHS_FENCED, checked=checked, findings=findings)
+        answered, traced = (sum(map(len, facts.values())) for facts in (answers, traces))
+        return conclude(
+            LEADER_EPOCHS_FENCED,
+            checked=traced + answered,
+            findings=findings,
+            numbers={"answers": float(answered)},
+        )
 
 
-def _names_of_several(events: Iterable[Event]) -> set[str]:
-    """The names of topics that were created more than once."""
+def _ids_of_names(events: Iterable[Event]) -> dict[str, set[str]]:
+    """The ids of each name: several if topics of this name were deleted and created."""
     ids: dict[str, set[str]] = defaultdict(set)
     for event in events:
-        if event.topic is not None and event.topic_id is not None:
-            ids[event.topic].add(event.topic_id)
-    return {topic for topic, several in ids.items() if len(several) > 1}
+        if event.topic is not None:
+            ids[event.topic].add(event.topic_id or "")
+    return ids
 
 
 def _learned(call: Row, end: Row) -> Iterator[Known]:
@@ -127,7 +143,7 @@ def _traced(rows: list[Row]) -> Iterator[Known]:
         yield Known(epoch, epoch, end, end, (row,), f"was still in leader epoch {epoch}")
 
 
-def _contradiction(replica: tuple[str, int, int], known: list[Known]) -> Iterator[Finding]:
+def _contradiction(replica: Replica, known: list[Known]) -> Iterator[Finding]:
     """The first fact that an earlier one contradicts, if there is one."""
     over = sorted(known, key=lambda fact: fact.end)
     position, highest = 0, None
@@ -137,11 +153,8 @@ def _contradiction(replica: tuple[str, int, int], known: list[Known]) -> Iterato
                 highest = over[position]
             position += 1
         if highest is not None and highest.low > fact.high:
-            topic, partition, node = replica
-            tp = tp_name(topic, partition)
-            sentence = (
-                f"Broker {node}, asked about {tp}, {highest.what}, and after that it {fact.what}."
-            )
+            tp = tp_name(replica.topic, replica.partition)
+            sentence = f"Broker {replica.node}, asked about {tp}, {highest.clause}, and after that it {fact.clause}."
             rows = sorted({*highest.rows, *fact.rows})
             yield finding(LEADER_EPOCHS_FENCED.name, tp, sentence, *rows)
             return
@@ -150,12 +163,12 @@ def _contradiction(replica: tuple[str, int, int], known: list[Known]) -> Iterato
 LEADER_EPOCHS_FENCED: Final = Property(
     name="leader-epochs-fenced",
     promise="A broker answers in the leader epoch that a client states, and refuses an older one.",
-    unit="answers to queries that state a leader epoch",
-    unknown="No query that states a leader epoch was answered, or refused as fenced.",
+    unit="traced leader epochs, and answers to queries that state one",
+    unknown="No broker traced that it became leader or follower, and no query that states a leader epoch was answered.",
     source="KIP-320; Partition.checkCurrentLeaderEpoch.",
     check=LeaderEpochsFenced,
-    decided_from=frozenset({EventSource.CLIENTS}),
-    completed_by=frozenset({EventSource.TRACES}),
+    decided_from=frozenset({EventSource.TRACES}),
+    completed_by=frozenset({EventSource.CLIENTS}),
     recorded_since=12,
     reason=explain.leader_epochs_fenced,
     breaks=breaks.LEADER_EPOCHS_FENCED,

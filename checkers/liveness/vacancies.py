@@ -166,12 +166,12 @@ class Clues:
         ]
         return min((time for time in known if time is not None), default=None)
 
-    def _ended(self, told: int) -> int | None:
-        """When a session had certainly ended whose owner was told so; None if ZooKeeper's members were struck after."""
-        if not len(_overlap(self._unsettled, told - self._bound_ns, told)):
-            return told
-        ended = told + self._bound_ns
-        return None if len(_overlap(self._unsettled, told, ended)) else ended
+    def _ended(self, traced: int) -> int | None:
+        """When a session had certainly ended whose owner traced so; None if ZooKeeper's members were struck after."""
+        if not len(_overlap(self._unsettled, traced - self._bound_ns, traced)):
+            return traced
+        ended = traced + self._bound_ns
+        return None if len(_overlap(self._unsettled, traced, ended)) else ended
 
     def absent_until(self, vacancy: Vacancy, since: int) -> int | None:
         """Return the latest time (ns) at which the znode had certainly not been created again; None if nothing tells.

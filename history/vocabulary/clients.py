@@ -129,7 +129,7 @@ class OffsetQuery(PartitionOperationView, frozen=True, kw_only=True):
 
     node: int
     leader_epoch: int | None = None
-    """The leader epoch in which the client states that it knows the partition (KIP-320); unset: it states none."""
+    """The leader epoch that the client states, if it states one (KIP-320)."""
 
 
 @answers("earliest-offset", "latest-offset")
