@@ -51,6 +51,13 @@ class BaselineReport(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether the position that the mutant changes was executed."""
         return mutation.unit in self.lines.get(mutation.module, ())
 
+    def rank(self, mutation: Mutation) -> tuple[int, int, float]:
+        """Return a smaller value for a run that executes more of the mutated module, then of the reference, then costs
+        less: it is more likely to show what the mutant changes.
+        """
+        in_module = len(self.lines.get(mutation.module, ()))
+        return -in_module, -sum(map(len, self.lines.values())), self.cpu_s
+
 
 class TrialReport(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a mutant that came to its end, or that an exception ended."""

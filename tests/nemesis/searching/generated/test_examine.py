@@ -27,8 +27,12 @@ BROKEN = msgspec.structs.replace(QUIET, node_errors=1, error="KeyError()")
 SAME = msgspec.structs.replace(QUIET, effective=0, trace_hash="same")
 
 
-def baseline(pair: Pair, *, cpu_s: float = 1.0, covers: bool = True) -> BaselineReport:
-    lines = {MUTATION.module: [MUTATION.unit if covers else 1]}
+def baseline(
+    pair: Pair, *, cpu_s: float = 1.0, covers: bool = True, more: int = 0, elsewhere: int = 0
+) -> BaselineReport:
+    """``more`` statements of the mutated module are executed, and ``elsewhere`` of another one."""
+    executed = [MUTATION.unit if covers else 1, *range(1000, 1000 + more)]
+    lines = {MUTATION.module: executed, "log/log": list(range(elsewhere))}
     return BaselineReport(
         pair=pair, cpu_s=cpu_s, trace_hash="same", findings=(), doubts=(), lines=lines
     )
@@ -39,6 +43,8 @@ def examined(
     runs: int = 4,
     costs: dict[str, float] | None = None,
     covered: tuple[str, ...] = ("a", "b"),
+    more: dict[str, int] | None = None,
+    elsewhere: dict[str, int] | None = None,
 ) -> tuple[MutantRecord, list[Pair]]:
     """Answer every task of an examination; return its record and the runs that it asked for."""
     examination = examine(MUTATION, ["a", "b"], first_seed=1, runs=runs)
@@ -47,8 +53,14 @@ def examined(
     while True:
         answer: BaselineReport | Ended[TrialReport]
         if isinstance(task, BaselineTask):
-            cost = (costs or {}).get(task.pair.scenario, 1.0)
-            answer = baseline(task.pair, cpu_s=cost, covers=task.pair.scenario in covered)
+            scenario = task.pair.scenario
+            answer = baseline(
+                task.pair,
+                cpu_s=(costs or {}).get(scenario, 1.0),
+                covers=scenario in covered,
+                more=(more or {}).get(scenario, 0),
+                elsewhere=(elsewhere or {}).get(scenario, 0),
+            )
         else:
             assert isinstance(task, TrialTask)
             asked.append(task.pair)
@@ -63,6 +75,16 @@ def test_cheap_runs_come_first_and_the_first_finding_ends_it() -> None:
     record, asked = examined(Ended(QUIET), Ended(GUILTY), costs={"a": 5.0, "b": 1.0})
     assert asked == [Pair("b", 1), Pair("a", 1)]
     assert (record.status, record.killed_by) == (Status.KILLED, ("leader-from-isr",))
+
+
+def test_the_runs_that_execute_most_of_the_module_come_first() -> None:
+    _, asked = examined(*[Ended(QUIET)] * 4, costs={"a": 9.0}, more={"a": 1}, elsewhere={"b": 5})
+    assert asked == [Pair("a", 1), Pair("b", 1), Pair("a", 2), Pair("b", 2)]
+
+
+def test_of_equal_ones_those_that_execute_most_of_the_reference_come_first() -> None:
+    _, asked = examined(Ended(GUILTY), costs={"a": 9.0}, elsewhere={"a": 5})
+    assert asked == [Pair("a", 1)]
 
 
 def test_runs_that_do_not_reach_the_change_are_saved() -> None:
