@@ -17,7 +17,8 @@ What a correct controller does and is not convicted for: a broker that died afte
 member of an ISR, which stays; a reassignment that leaves a partition one replica, before the broker that leads it shuts
 down; a topic that is being deleted or was deleted at some time, whose partitions get no leaders; members of an ISR that
 a leader wrote itself, as before IBP 2.7 (the dead broker may have joined when it was already dead, and the next event
-tells the controller); replicas of a dead broker that are created while it is dead, which are Online in Kafka.
+tells the controller), or a dead member that the leader's next write has removed, perhaps before the controller read the
+state; replicas of a dead broker that are created while it is dead, which are Online in Kafka.
 
 Source: KafkaController (onControllerFailover, onBrokerFailure, doControlledShutdown), ReplicaStateMachine; KAFKA-3143.
 """
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
@@ -69,6 +70,18 @@ class States:
         zxid = change.event.zxid or 0
         index = bisect_right(self.zxids, zxid)
         return zxid, self.zxids[index] if index < len(self.zxids) else inf
+
+    def may_be_replaced_by_leader(self, change: StateChange, term: Term) -> bool:
+        """Whether the leader itself wrote the next ISR: a controller that read that one had nothing to remove."""
+        index = bisect_right(self.zxids, change.event.zxid or 0)
+        if index >= len(self.changes):
+            return False
+        state, following = change.event, self.changes[index].event
+        is_same_term = (state.leader_epoch, state.controller_epoch) == (
+            following.leader_epoch,
+            following.controller_epoch,
+        )
+        return is_same_term and not _is_the_controllers(self.changes[index], term)
 
 
 @dataclass(slots=True)
@@ -123,16 +136,22 @@ class BrokerFailures(EventListCheck):
                 for key, of_partition in states.items()
                 if key[0] not in deleted and (state := of_partition.as_of(zxid)) is not None
             }
+            own = {
+                key
+                for key, state in known.items()
+                if _is_the_controllers(state, term)
+                and not states[key].may_be_replaced_by_leader(state, term)
+            }
             if event.kind == Kind.CONTROLLED_SHUTDOWN_HANDLED:
                 several = {
                     key: state
                     for key, state in known.items()
                     if _has_several(state, states[key].lifetime(state), alone[key])
                 }
-                findings += _still_needed(row, event, term, several)
+                findings += _still_needed(row, event, several, own)
             elif event.live is not None:
                 live = frozenset(event.live)
-                findings += _dead_members(row, live, term, known)
+                findings += _dead_members(row, live, term, known, own)
                 findings += _dead_replicas(row, live, term, deleted)
                 term.live = live
         return conclude(DEAD_BROKERS_REPLACED, checked=checked, findings=findings)
@@ -224,9 +243,13 @@ def _members(state: StateChange) -> list[int]:
 
 
 def _dead_members(
-    row: int, live: frozenset[int], term: Term, known: dict[TopicPartition, StateChange]
+    row: int,
+    live: frozenset[int],
+    term: Term,
+    known: dict[TopicPartition, StateChange],
+    own: Collection[TopicPartition],
 ) -> list[Finding]:
-    """Parts (a) and (b)."""
+    """Parts (a) and (b); ``own`` are the partitions whose members the controller has to remove."""
     findings = []
     for key, state in known.items():
         tp, leader = tp_name(*key), state.event.leader
@@ -237,7 +260,7 @@ def _dead_members(
         dead = [member for member in _members(state) if member not in live]
         if leader != _NO_LEADER and leader not in live:
             sentence = f"Broker {leader} still led {tp} {when}."
-        elif dead and _is_the_controllers(state, term):
+        elif dead and key in own:
             sentence = f"Broker {dead[0]} was still in the ISR {state.event.isr} of {tp} {when}."
         else:
             continue
@@ -263,7 +286,10 @@ def _dead_replicas(
 
 
 def _still_needed(
-    row: int, event: Event, term: Term, several: dict[TopicPartition, StateChange]
+    row: int,
+    event: Event,
+    several: dict[TopicPartition, StateChange],
+    own: Collection[TopicPartition],
 ) -> list[Finding]:
     """Parts (d) and (e), of partitions of several replicas."""
     led = [(key, state) for key, state in several.items() if state.event.leader == event.peer]
@@ -282,7 +308,7 @@ def _still_needed(
             _NO_LEADER,
             event.peer,
         )
-        if is_follower and _is_the_controllers(state, term):
+        if is_follower and key in own:
             tp = tp_name(*key)
             sentence = (
                 f"Broker {event.peer} was still in the ISR {state.event.isr} of {tp} when the controller answered that "

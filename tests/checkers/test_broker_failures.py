@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nemesis.checkers import CHECKERS
 from nemesis.checkers.breaks.administration import assigned
 from nemesis.checkers.breaks.events import TP, broker, grant, history, state, states, znode
@@ -70,6 +72,24 @@ def test_an_isr_that_the_leader_wrote_itself_may_hold_a_dead_broker() -> None:
     joined = state(10, 20, 2, 1, [2, 3])
     known = committed(2, 12)
     assert sentences(*BEFORE, joined, OFFICE, known, ended(3, "broker-change-handled", 2)) == []
+
+
+@pytest.mark.parametrize(("epoch", "count"), [(1, 0), (2, 1)])
+def test_the_leader_may_have_removed_the_dead_broker_before(epoch: int, count: int) -> None:
+    """Before IBP 2.7; a write of the next controller comes too late."""
+    removed = state(11, 40, 2, 0, [2], epoch=epoch)
+    chosen = state(10, 20, 2, 0, [2, 3])
+    known = committed(2, 10)
+    said = sentences(
+        *BEFORE[:1],
+        chosen,
+        removed,
+        grant(9, 20, 2, 1),
+        OFFICE,
+        known,
+        ended(3, "broker-change-handled", 2),
+    )
+    assert len(said) == count
 
 
 def test_a_replica_that_is_created_on_a_dead_broker_is_online_in_kafka() -> None:
