@@ -3,7 +3,8 @@
 * ``base``        what a fault is: aim, apply, undo, verify (start here)
 * ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``,
   ``graceful_restart``, ``rolling_restart``, ``add_broker``, ``remove_broker``,
-  ``delay_control``, ``delay_alter_partition``, ``delete_controller``, ``slow_zookeeper``   the faults of every runtime
+  ``delay_control``, ``delay_alter_partition``, ``delete_controller``, ``elect_preferred``,
+  ``slow_zookeeper``   the faults of every runtime
 * ``churn``   sessions that are ended while a fault is in force
 * ``administrator``, ``moves``, ``departure``   replicas that are moved for the sake of a fault
 * ``held_requests``   requests of one kind that are held at the links; ``heartbeats`` those that keep a KRaft session
@@ -43,6 +44,7 @@ from nemesis.faults.delay_alter_partition import DelayAlterPartition
 from nemesis.faults.delay_control import DelayControl
 from nemesis.faults.delete_controller import DeleteController
 from nemesis.faults.disk import DiskFailure, DiskFull, LogDirFailure
+from nemesis.faults.elect_preferred import ElectPreferred
 from nemesis.faults.graceful_restart import GracefulRestart
 from nemesis.faults.kill import Kill, KillController
 from nemesis.faults.packets import (
@@ -82,6 +84,7 @@ _KINDS: Final[tuple[type[Fault], ...]] = (
     AddBroker,
     RemoveBroker,
     DeleteController,
+    ElectPreferred,
     SlowZookeeper,
     PowerCut,
     CorruptTail,

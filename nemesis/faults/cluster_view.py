@@ -57,6 +57,8 @@ class ClusterSnapshot:
     """Topics that are marked for deletion."""
     is_reassignment_asked_for: bool = False
     """Whether there is ``/admin/reassign_partitions``: what it asks for is not begun, or not over."""
+    is_election_asked_for: bool = False
+    """Whether there is ``/admin/preferred_replica_election``: no controller has taken it yet."""
     authority: str = "ZooKeeper"
     """Who says so, for people."""
     do_brokers_name_it: bool = True

@@ -63,6 +63,8 @@ class ZooKeeperView:
             deletions=tuple(await self.zookeeper.children("/admin/delete_topics")),
             is_reassignment_asked_for=await self.zookeeper.exists("/admin/reassign_partitions")
             is not None,
+            is_election_asked_for=await self.zookeeper.exists("/admin/preferred_replica_election")
+            is not None,
         )
 
     async def controller(self) -> tuple[Ephemeral | None, int]:

@@ -1,5 +1,5 @@
-"""What the harness itself wants of ZooKeeper, past every link rule: to look, to watch, to delete, and to end a
-session.
+"""What the harness itself wants of ZooKeeper, past every link rule: to look, to watch, to create and delete, and to end
+a session.
 
 ``nemesis.runtimes.kazoo_admin`` implements it for a real ensemble, ``nemesis.simulation.zookeeper.admin`` for the
 simulated one. An absent znode is an answer here, not an error. Watches are those of ZooKeeper: a read sets one, and it
@@ -30,6 +30,9 @@ class ZooKeeperAdmin(Protocol):
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None: ...
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         """Names, sorted; none when the znode is absent (then no watch is set)."""
+
+    async def create(self, path: str, data: bytes) -> bool:
+        """Create a persistent znode as an operator does; return whether it was not there."""
 
     async def delete(self, path: str) -> bool:
         """Delete a znode without children as an operator does; return whether it existed."""

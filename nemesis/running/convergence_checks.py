@@ -30,12 +30,14 @@ def wrong_brokers(snapshot: ClusterSnapshot, expected: Iterable[int]) -> list[Wr
 
 
 def wrong_controller(snapshot: ClusterSnapshot) -> list[Wrong]:
-    """A controller exists, and if it is a broker, it is registered."""
+    """A controller exists, is registered if it is a broker, and has taken what operators asked for in ZooKeeper."""
     if snapshot.controller is None:
         return [Wrong("there is no controller")]
     controller = snapshot.controller.broker_id
     if controller not in snapshot.brokers and not is_controller(node_of(controller)):
         return [Wrong(f"the controller {controller} is not registered", node=controller)]
+    if snapshot.is_election_asked_for:
+        return [Wrong("/admin/preferred_replica_election is still there")]
     return []
 
 

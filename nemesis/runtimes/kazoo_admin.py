@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
@@ -68,6 +68,13 @@ class KazooAdmin:
             return sorted(await self._ask(self._client.get_children, path, _on_loop(watch)))
         except NoNodeError:
             return []
+
+    async def create(self, path: str, data: bytes) -> bool:
+        try:
+            await self._answered(self._client.retry, self._client.create, path, data)
+        except NodeExistsError:
+            return False
+        return True
 
     async def delete(self, path: str) -> bool:
         try:

@@ -161,6 +161,7 @@ EFFECTS: Final[Mapping[str, Expect]] = MappingProxyType(
         "add-broker": _nothing,
         "remove-broker": _silence,
         "delete-controller": _nothing,
+        "elect-preferred": _nothing,
         "slow-zookeeper": _pulsed_answers,
         "power-cut": _silence,
         "corrupt-tail": _silence,

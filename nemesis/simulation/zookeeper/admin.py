@@ -16,7 +16,12 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from nemesis.reference.ports import SessionState, Watch, ZnodeStat
-from nemesis.reference.zk.errors import ConnectionLossError, NoNodeError, SessionExpiredError
+from nemesis.reference.zk.errors import (
+    ConnectionLossError,
+    NodeExistsError,
+    NoNodeError,
+    SessionExpiredError,
+)
 from nemesis.simulation.zookeeper.channel import FROM_MEMBER, Channel, dial
 from nemesis.simulation.zookeeper.client import SimulatedZooKeeperClient
 from nemesis.simulation.zookeeper.ensemble import SimulatedEnsemble
@@ -96,6 +101,14 @@ class SimulatedZooKeeperAdmin:
             return await self._patiently(lambda: self._client.get_children(path, watch))
         except NoNodeError:
             return []
+
+    async def create(self, path: str, data: bytes) -> bool:
+        """Create a persistent znode; return whether it was not there. Raises ``HarnessError``."""
+        try:
+            await self._patiently(lambda: self._client.create(path, data))
+        except NodeExistsError:
+            return False
+        return True
 
     async def delete(self, path: str) -> bool:
         """Delete a znode; return whether it existed. Raises ``HarnessError``."""

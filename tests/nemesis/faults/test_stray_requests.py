@@ -49,7 +49,7 @@ def test_a_broker_that_sends_to_itself_goes_on_until_another_one_is_the_controll
         fault = StrayRequests(
             requests="alter-partition", fate="copied", selector="broker-1", late_ms=1_500
         )
-        strike = await fault.aim(context, Random(1))
+        strike = await fault.aim(context, Random(3))
         applied = await strike.apply()
         assert applied.is_effective
         assert len(applied.detail["sessions_ended"]) > ELECTIONS

@@ -208,6 +208,12 @@ def test_a_reassignment_that_is_not_finished() -> None:
     ]
 
 
+def test_an_election_that_no_controller_has_taken() -> None:
+    asked = replace(snapshot(), is_election_asked_for=True)
+    assert wrong_controller(snapshot()) == []
+    assert wrong_controller(asked) == [Wrong("/admin/preferred_replica_election is still there")]
+
+
 def test_metadata_of_what_is_not_there_any_more_or_is_another_topic() -> None:
     gone = ClusterSnapshot(controller=Ephemeral(1, 1, 1), brokers=snapshot().brokers)
     assert wrong_metadata(gone, {1: answer()}) == [

@@ -28,11 +28,11 @@ SAME = msgspec.structs.replace(QUIET, effective=0, trace_hash="same")
 
 
 def baseline(
-    pair: Pair, *, cpu_s: float = 1.0, covers: bool = True, more: int = 0, elsewhere: int = 0
+    pair: Pair, *, cpu_s: float = 1.0, covers: bool = True, more: int = 0, outside: int = 0
 ) -> BaselineReport:
-    """``more`` statements of the mutated module are executed, and ``elsewhere`` of another one."""
+    """``more`` statements of the mutated module are executed, and ``outside`` of another one."""
     executed = [MUTATION.unit if covers else 1, *range(1000, 1000 + more)]
-    lines = {MUTATION.module: executed, "log/log": list(range(elsewhere))}
+    lines = {MUTATION.module: executed, "log/log": list(range(outside))}
     return BaselineReport(
         pair=pair, cpu_s=cpu_s, trace_hash="same", findings=(), doubts=(), lines=lines
     )
@@ -44,7 +44,7 @@ def examined(
     costs: dict[str, float] | None = None,
     covered: tuple[str, ...] = ("a", "b"),
     more: dict[str, int] | None = None,
-    elsewhere: dict[str, int] | None = None,
+    outside: dict[str, int] | None = None,
 ) -> tuple[MutantRecord, list[Pair]]:
     """Answer every task of an examination; return its record and the runs that it asked for."""
     examination = examine(MUTATION, ["a", "b"], first_seed=1, runs=runs)
@@ -59,7 +59,7 @@ def examined(
                 cpu_s=(costs or {}).get(scenario, 1.0),
                 covers=scenario in covered,
                 more=(more or {}).get(scenario, 0),
-                elsewhere=(elsewhere or {}).get(scenario, 0),
+                outside=(outside or {}).get(scenario, 0),
             )
         else:
             assert isinstance(task, TrialTask)
@@ -78,12 +78,12 @@ def test_cheap_runs_come_first_and_the_first_finding_ends_it() -> None:
 
 
 def test_the_runs_that_execute_most_of_the_module_come_first() -> None:
-    _, asked = examined(*[Ended(QUIET)] * 4, costs={"a": 9.0}, more={"a": 1}, elsewhere={"b": 5})
+    _, asked = examined(*[Ended(QUIET)] * 4, costs={"a": 9.0}, more={"a": 1}, outside={"b": 5})
     assert asked == [Pair("a", 1), Pair("b", 1), Pair("a", 2), Pair("b", 2)]
 
 
 def test_of_equal_ones_those_that_execute_most_of_the_reference_come_first() -> None:
-    _, asked = examined(Ended(GUILTY), costs={"a": 9.0}, elsewhere={"a": 5})
+    _, asked = examined(Ended(GUILTY), costs={"a": 9.0}, outside={"a": 5})
     assert asked == [Pair("a", 1)]
 
 
