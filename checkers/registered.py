@@ -73,6 +73,7 @@ from nemesis.checkers.replication.final_logs import FINAL_LOGS
 from nemesis.checkers.replication.high_watermark import HW_BOUNDED
 from nemesis.checkers.replication.hw_grows import HW_GROWS
 from nemesis.checkers.replication.hw_sampled import HW_SAMPLED
+from nemesis.checkers.replication.isr_epochs import ISR_EPOCHS_STATED
 from nemesis.checkers.replication.isr_joins import ISR_JOIN_CAUGHT_UP
 from nemesis.checkers.replication.log_files import LOG_FILES_AGREE, SEGMENTS_ROLL
 from nemesis.checkers.replication.log_start import LOG_START_BOUNDED
@@ -126,6 +127,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     HW_SAMPLED,
     HW_FOLLOWS_ISR,
     ISR_JOIN_CAUGHT_UP,
+    ISR_EPOCHS_STATED,
     ISR_SHRINKS_IN_TIME,
     LEADER_KEEPS_LOG,
     HW_WITHIN_LOG,

@@ -79,6 +79,7 @@ class Kind(StrEnum):
     LOG_CLEANED = "log-cleaned"
     BATCH_CLEANED = "batch-cleaned"
     FETCH_ANSWERED = "fetch-answered"
+    FOLLOWER_EPOCH = "follower-epoch"
     HIGH_WATERMARK = "high-watermark"
     ISR_CHANGE_PROPOSED = "isr-change-proposed"
     ISR_CHANGE_COMMITTED = "isr-change-committed"

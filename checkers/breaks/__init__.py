@@ -5,8 +5,8 @@
   of properties of our runs
 * ``office``, ``vacancies``, ``broker_failures``, ``metadata``, ``elections_answered``, ``own_logs``, ``min_isr``,
   ``group_progress``, ``rebalances``, ``membership``   one for a property
-* ``late_recovery``, ``isr_joins``, ``isr_shrinks``, ``client_offsets``, ``control_effects``, ``notifications``   one
-  for a property
+* ``late_recovery``, ``isr_joins``, ``isr_epochs``, ``isr_shrinks``, ``client_offsets``, ``control_effects``,
+  ``notifications``   one for a property
 * ``offsets_at_rest``, ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``,
   ``hw_sampled``, ``epoch_ends``, ``quorum``, ``log_files``, ``compaction``, ``checkpoints``, ``times_answered``,
   ``jobs``, ``log_dir_moves``, ``segment_deletions``, ``isr_commits``, ``leader_epochs_fenced``,

@@ -12,7 +12,7 @@ check that knows more of its contradiction than its events say gives the steps i
   ``markers``   the reasons, a function for
   each property, which the property names (``Property.reason``)
 * ``office``, ``vacancies``, ``broker_failures``, ``metadata``, ``elections_answered``, ``own_logs``, ``isr_joins``,
-  ``isr_shrinks``, ``client_offsets``, ``control_effects``, ``notifications``, ``offsets_at_rest``,
+  ``isr_epochs``, ``isr_shrinks``, ``client_offsets``, ``control_effects``, ``notifications``, ``offsets_at_rest``,
   ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``, ``hw_sampled``,
   ``epoch_ends``, ``quorum``, ``log_files``, ``compaction``, ``checkpoints``,
   ``times_answered``, ``jobs``, ``log_dir_moves``,

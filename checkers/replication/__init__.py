@@ -6,6 +6,7 @@ Judged from the brokers' own traces, never from what a leader believes of its fo
 * ``hw_grows``          high watermarks of one leader never fall
 * ``hw_sampled``        both of high watermarks of brokers that do not trace, as far as they are sampled
 * ``isr_joins``         replicas that join an ISR have caught up
+* ``isr_epochs``        leaders state with which broker epochs their followers fetch
 * ``commitment``        records below a high watermark stay: no-truncation-below-hw, ack-after-commit
 * ``logs``              leader-completeness and log-matching
 * ``own_log``           a leader never cuts its log; a high watermark is never behind the end of the replica's own log

@@ -202,6 +202,20 @@ class FetchAnswered(PartitionView, frozen=True, kw_only=True):
     """`NONE` if the leader answers without an error again, `NETWORK_EXCEPTION` if it does not answer."""
 
 
+@declares(Kind.FOLLOWER_EPOCH)
+class FollowerEpoch(PartitionView, frozen=True, kw_only=True):
+    """The leader has taken in a follower's fetch that carries another broker epoch than it knew.
+
+    A leader knows no broker epochs when its leader epoch begins.
+    """
+
+    replica: int
+    """The follower."""
+    leader_epoch: int
+    broker_epoch: int
+    """The broker epoch of the follower, as the fetch carries it (KIP-903)."""
+
+
 @declares(Kind.HIGH_WATERMARK)
 class HighWatermark(PartitionView, frozen=True, kw_only=True):
     """The leader has moved its high watermark."""

@@ -85,6 +85,7 @@ from nemesis.mutants.markers_incomplete import MUTANT as MARKERS_INCOMPLETE
 from nemesis.mutants.markers_removed_early import MUTANT as MARKERS_REMOVED_EARLY
 from nemesis.mutants.marks_checkpointed_once import MUTANT as MARKS_CHECKPOINTED_ONCE
 from nemesis.mutants.marks_checkpointed_too_often import MUTANT as MARKS_CHECKPOINTED_TOO_OFTEN
+from nemesis.mutants.member_epochs_omitted import MUTANT as MEMBER_EPOCHS_OMITTED
 from nemesis.mutants.metadata_isr_change_ignored import MUTANT as METADATA_ISR_CHANGE_IGNORED
 from nemesis.mutants.metadata_with_old_epoch import MUTANT as METADATA_WITH_OLD_EPOCH
 from nemesis.mutants.min_isr_forgotten import MUTANT as MIN_ISR_FORGOTTEN
@@ -213,6 +214,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             RETENTION_ABOVE_HW,
             HW_BEFORE_TRUNCATION,
             DIVERGING_FETCH_COUNTED,
+            MEMBER_EPOCHS_OMITTED,
             ASKED_EPOCH_ANSWERED,
             STALE_EPOCHS_ANSWERED,
             LAST_TIME_UNINDEXED,

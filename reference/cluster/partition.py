@@ -273,6 +273,13 @@ class Partition(LocalReplica):
             now=self._clock(),
             broker_epoch=broker_epoch,
         )
+        if broker_epoch != previous_epoch:
+            self.trace(
+                Kind.FOLLOWER_EPOCH,
+                replica=replica.broker_id,
+                leader_epoch=self.leader_epoch,
+                broker_epoch=broker_epoch,
+            )
         self._maybe_expand_isr(replica)
         is_raised = fetch_offset != previous_end_offset and self.maybe_increment_leader_hw()
         # A fetch that waits for an earlier life of the follower is refused from now on.

@@ -416,6 +416,19 @@ def takes_in_a_replica_that_lags(events: list[Event], choose: Choose) -> list[Ev
     return [*events, change(led, time=now, seq=now, isr=[led.node], **epoch), follows, proposed]
 
 
+def states_what_no_fetch_carried(events: list[Event], choose: Choose) -> list[Event] | None:
+    """The leader states another broker epoch of a member than that of its fetches."""
+    index = choose(_places(events, "alter-partition-handled"))
+    handled = events[index]
+    epochs = [
+        epoch if member == handled.peer else -1 - epoch
+        for member, epoch in zip(handled.isr or (), handled.isr_epochs or (), strict=True)
+    ]
+    if epochs == handled.isr_epochs:
+        return None
+    return _with(events, index, change(handled, isr_epochs=epochs))
+
+
 def _answers_for_more(events: list[Event], choose: Choose, api: str) -> list[Event]:
     answers = _places(events, "control-request-answered", api=api)
     index = choose([number for number in answers if events[number].leader != -1])
@@ -618,6 +631,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "log-start-bounded": [starts_above_the_high_watermark],
     "ack-after-commit": [acknowledges_early],
     "isr-join-caught-up": [takes_in_a_replica_that_lags],
+    "isr-epochs-stated": [states_what_no_fetch_carried],
     "leader-keeps-log": [cuts_its_log_as_leader],
     "hw-within-log": [opens_a_log_with_a_mark_behind_its_end],
     "producers-within-log": [remembers_a_producer_beyond_its_end],

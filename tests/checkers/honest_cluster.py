@@ -348,6 +348,7 @@ class HonestCluster:
             return
         if newer:
             broker.remote = dict.fromkeys(set(NODES) - {broker.node}, UNHEARD)
+            broker.remote_epochs = {}
             broker.epoch_start = len(broker.log)
         self._trace(broker, "become-leader", isr=list(sequence.isr), log_start_offset=0, **about)
         self._raise_high_watermark(broker)
@@ -434,7 +435,7 @@ class HonestCluster:
             return
         if traced:
             leader.remote[broker.node] = agreed
-            leader.remote_epochs[broker.node] = broker.epoch
+            self._learn_epoch(leader, broker)
             self._raise_high_watermark(leader)
         if agreed < len(leader.log):
             if traced:
@@ -442,6 +443,18 @@ class HonestCluster:
             else:
                 broker.log.append(leader.log[agreed])
         broker.high_watermark = min(leader.high_watermark, len(broker.log))
+
+    def _learn_epoch(self, leader: Broker, follower: Broker) -> None:
+        """The leader learns with which broker epoch the follower fetches."""
+        if leader.remote_epochs.get(follower.node) != follower.epoch:
+            leader.remote_epochs[follower.node] = follower.epoch
+            self._trace(
+                leader,
+                "follower-epoch",
+                replica=follower.node,
+                leader_epoch=leader.leader_epoch,
+                broker_epoch=follower.epoch,
+            )
 
     def _produce(self, broker: Broker) -> None:
         self.ops += 1

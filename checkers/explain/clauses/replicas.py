@@ -74,6 +74,13 @@ def _isr_change_committed(event: Event) -> str:
     return f"leader {event.node} of {of(event)} received the committed ISR {event.isr or []}{known}"
 
 
+def _follower_epoch(event: Event) -> str:
+    fetch = f"a fetch of broker {event.replica} with broker epoch {event.broker_epoch}"
+    return (
+        f"leader {event.node} of leader epoch {event.leader_epoch} of {of(event)} took in {fetch}"
+    )
+
+
 def _fetch_answered(event: Event) -> str:
     fetches = f"its fetches of {of(event)} in leader epoch {event.leader_epoch}"
     return f"{actor(event)} received {event.error} from broker {event.peer} for {fetches}"
@@ -153,6 +160,7 @@ CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.APPEND: _append,
         Kind.PRODUCE_ACKNOWLEDGED: _acknowledged,
         Kind.FETCH_ANSWERED: _fetch_answered,
+        Kind.FOLLOWER_EPOCH: _follower_epoch,
         Kind.HIGH_WATERMARK: _high_watermark,
         Kind.ISR_CHANGE_PROPOSED: _isr_change_proposed,
         Kind.ISR_CHANGE_COMMITTED: _isr_change_committed,
