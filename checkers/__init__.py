@@ -19,6 +19,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``leader_epochs_fenced``   queries that state another leader epoch than the broker's are refused
 * ``leadership``       leader epochs, one leader per epoch, elections from the ISR
 * ``transitions``, ``state_machines``   the state machines of partitions and replicas
+* ``clean_stops``      a broker that stopped in order opens its logs as it closed them
 * ``replication``      high watermarks and the agreement of logs
 * ``log``              what clients see: lost, unseen, duplicate, reordered
 * ``groups``             consumer groups: generations, owners of partitions, committed offsets, progress,

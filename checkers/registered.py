@@ -9,6 +9,7 @@ from typing import Final
 
 from nemesis.checkers.broker_epochs import BROKER_EPOCH_FENCED
 from nemesis.checkers.broker_failures import DEAD_BROKERS_REPLACED
+from nemesis.checkers.clean_stops import CLEAN_STOP_KEEPS_LOGS
 from nemesis.checkers.client_offsets import CLIENT_OFFSETS_GROW
 from nemesis.checkers.control_effects import CONTROL_REQUESTS_APPLIED
 from nemesis.checkers.controller import (
@@ -132,6 +133,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     LEADER_KEEPS_LOG,
     HW_WITHIN_LOG,
     PRODUCERS_WITHIN_LOG,
+    CLEAN_STOP_KEEPS_LOGS,
     NO_TRUNCATION_BELOW_HW,
     ACK_AFTER_COMMIT,
     MIN_ISR_BEHIND_ACK,

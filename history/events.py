@@ -66,6 +66,7 @@ class Kind(StrEnum):
     CONTROLLED_SHUTDOWN_HANDLED = "controlled-shutdown-handled"
     TRANSITION = "transition"
     LOG_LOADED = "log-loaded"
+    LOG_CLOSED = "log-closed"
     BECOME_LEADER = "become-leader"
     BECOME_FOLLOWER = "become-follower"
     APPEND = "append"

@@ -23,6 +23,16 @@ class LogLoaded(PartitionView, frozen=True, kw_only=True):
     versions lack it, here and in the other kinds."""
 
 
+@declares(Kind.LOG_CLOSED)
+class LogClosed(PartitionView, frozen=True, kw_only=True):
+    """The broker stops in order. The log is closed, and its directory has the mark of a clean stop."""
+
+    log_start_offset: Records
+    log_end_offset: Records
+    high_watermark: Records
+    log_dir: Word
+
+
 @declares(Kind.BECOME_LEADER)
 class BecomeLeader(PartitionView, frozen=True, kw_only=True):
     """The broker has become the leader of a partition."""
@@ -204,16 +214,12 @@ class FetchAnswered(PartitionView, frozen=True, kw_only=True):
 
 @declares(Kind.FOLLOWER_EPOCH)
 class FollowerEpoch(PartitionView, frozen=True, kw_only=True):
-    """The leader has taken in a follower's fetch that carries another broker epoch than it knew.
-
-    A leader knows no broker epochs when its leader epoch begins.
-    """
+    """The leader has taken in a fetch with another broker epoch than it knew (KIP-903)."""
 
     replica: int
     """The follower."""
     leader_epoch: int
     broker_epoch: int
-    """The broker epoch of the follower, as the fetch carries it (KIP-903)."""
 
 
 @declares(Kind.HIGH_WATERMARK)

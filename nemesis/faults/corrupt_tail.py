@@ -61,5 +61,7 @@ class CorruptTail(HarmsUnsynced, frozen=True, kw_only=True):
         "the process is gone, and at least one log is damaged; the damage to each file is noted"
     )
     needs: ClassVar[frozenset[type]] = frozenset({Processes, LogTails})
-    strike: ClassVar[type[KillStrike]] = CorruptTailStrike
     needs_replicas: ClassVar[bool] = True
+
+    def strike(self, context: FaultContext, victims: list[str]) -> KillStrike:
+        return CorruptTailStrike(context, victims)

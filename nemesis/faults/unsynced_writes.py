@@ -12,6 +12,7 @@ still in the ISR, with less than the leader counts on.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Annotated, ClassVar
@@ -29,14 +30,16 @@ from nemesis.support.node_names import node_of
 class HarmsUnsynced(Kill, frozen=True, kw_only=True):
     """The base of these faults: kill the victims, harm their unsynced writes, start them after ``duration_s``."""
 
-    strike: ClassVar[type[KillStrike]]
-    """Carries the fault out on the victims."""
     needs_replicas: ClassVar[bool] = False
     """Whether the fault has no effect on a broker without replicas."""
 
     spares_last: Annotated[
         bool, Meta(description="whether the last unharmed replica of an ISR is spared")
     ] = True
+
+    @abstractmethod
+    def strike(self, context: FaultContext, victims: list[str]) -> KillStrike:
+        """Return what carries the fault out on the victims."""
 
     async def aim(self, context: FaultContext, rng: Random) -> KillStrike:
         victims = await selectors.resolve(self.selector, context, rng)

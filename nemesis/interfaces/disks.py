@@ -64,6 +64,9 @@ class PowerSupply(Protocol):
         Returns what ``Processes.kill`` returns, and what was lost: ``lost_bytes``, ``lost_names`` and so on.
         """
 
+    async def cut_stopped(self, node: str) -> dict[str, Any]:
+        """Let the disk of a node whose process has ended lose what was not synced; returns what was lost."""
+
 
 class LogTails(Protocol):
     """The ends of a broker's logs, behind the last sync."""

@@ -26,6 +26,7 @@ from nemesis.mutants.cancel_keeps_added_replicas import MUTANT as CANCEL_KEEPS_A
 from nemesis.mutants.cleaner_ends_when_idle import MUTANT as CLEANER_ENDS_WHEN_IDLE
 from nemesis.mutants.commits_acknowledged_early import MUTANT as COMMITS_ACKNOWLEDGED_EARLY
 from nemesis.mutants.commits_unchecked import MUTANT as COMMITS_UNCHECKED
+from nemesis.mutants.committed_logs_unsynced import MUTANT as COMMITTED_LOGS_UNSYNCED
 from nemesis.mutants.compaction_above_hw import MUTANT as COMPACTION_ABOVE_HW
 from nemesis.mutants.control_plane_opens_early import MUTANT as CONTROL_PLANE_OPENS_EARLY
 from nemesis.mutants.controller_epoch_not_raised import MUTANT as CONTROLLER_EPOCH_NOT_RAISED
@@ -215,6 +216,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             HW_BEFORE_TRUNCATION,
             DIVERGING_FETCH_COUNTED,
             MEMBER_EPOCHS_OMITTED,
+            COMMITTED_LOGS_UNSYNCED,
             ASKED_EPOCH_ANSWERED,
             STALE_EPOCHS_ANSWERED,
             LAST_TIME_UNINDEXED,

@@ -340,7 +340,22 @@ class LogManager:
                 directory.close()
             except KafkaStorageError as error:
                 _logger.error("log directory %s is not closed cleanly: %s", directory.path, error)
+            else:
+                for log in directory.logs.values():
+                    self._trace_closed(log)
         self._logs.clear()
+
+    def _trace_closed(self, log: Log) -> None:
+        self._tracer.event(
+            Kind.LOG_CLOSED,
+            topic=log.topic_partition.topic,
+            topic_id=None if log.topic_id is None else str(log.topic_id),
+            partition=log.topic_partition.partition,
+            log_dir=log.log_dir,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            high_watermark=log.high_watermark,
+        )
 
     def _for_each_directory(self, work: Callable[[LogDirectory], None]) -> None:
         """One that fails goes offline."""

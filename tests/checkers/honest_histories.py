@@ -46,11 +46,12 @@ NOT_IN_THE_MODEL = frozenset(
             "segments-deleted-by-rule",
             "log-dir-moves-end",
             "hw-follows-isr",
+            "clean-stop-keeps-logs",
         ),
     }
 )
 """The harness's own, and what the honest cluster leaves out: dead members of an ISR, the end of ``/controller``,
-time, settings, a KRaft quorum, groups of consumers, transactions."""
+time, settings, clean stops, a KRaft quorum, groups of consumers, transactions."""
 
 JUDGED = [name for name in CHECKERS if name not in NOT_IN_THE_MODEL]
 

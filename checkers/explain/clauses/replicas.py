@@ -108,6 +108,11 @@ def _log_loaded(event: Event) -> str:
     return f"{actor(event)} opened its log of {of(event)}, which {_extent(event)}"
 
 
+def _log_closed(event: Event) -> str:
+    mark = f"; its high watermark was {event.high_watermark}"
+    return f"{actor(event)} closed its log of {of(event)} in a clean stop, where it {_extent(event)}{mark}"
+
+
 def _log_dir_changed(event: Event) -> str:
     latest = (
         f"; its latest leader epoch was {event.leader_epoch}"
@@ -166,6 +171,7 @@ CLAUSES: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.ISR_CHANGE_COMMITTED: _isr_change_committed,
         Kind.TRUNCATE: _truncate,
         Kind.LOG_LOADED: _log_loaded,
+        Kind.LOG_CLOSED: _log_closed,
         Kind.LOG_DIR_CHANGED: _log_dir_changed,
         Kind.REPLICA_STOPPED: _stopped,
         Kind.LOG_START_OFFSET: _log_start,

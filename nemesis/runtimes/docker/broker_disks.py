@@ -46,6 +46,10 @@ class DockerDisks:
         killed = await self._nodes.node(node).kill()
         return killed | {"device": disk.device} | await _on_disk(node, disk.cut_power)
 
+    async def cut_stopped(self, node: str) -> dict[str, Any]:
+        disk = self._disk(node)
+        return {"device": disk.device} | await _on_disk(node, disk.cut_power)
+
     async def fill(self, node: str) -> dict[str, Any]:
         return dict(await _on_disk(node, self._disk(node).fill))
 

@@ -61,4 +61,7 @@ class LocalPower:
         Its connections end as at a kill: this machine has power, and its kernel informs the peers.
         """
         killed = await self._nodes.process(node).kill()
-        return killed | await asyncio.to_thread(self._nodes.disks.cut_power, node)
+        return killed | await self.cut_stopped(node)
+
+    async def cut_stopped(self, node: str) -> dict[str, Any]:
+        return await asyncio.to_thread(self._nodes.disks.cut_power, node)

@@ -75,6 +75,10 @@ class SimulationPower:
         ended = await self._processes.end(node, strike)
         return ended | asdict(self._machines.disks[node].power_cut(self._rng))
 
+    async def cut_stopped(self, node: str) -> dict[str, Any]:
+        self._machines.network.power_off(node)
+        return asdict(self._machines.disks[node].power_cut(self._rng))
+
 
 class SimulationLogTails:
     """Implements ``nemesis.interfaces.disks.LogTails``."""

@@ -67,8 +67,18 @@ class Machines:
         self.incarnations[node] += 1
         return {"pid": self.incarnations[node], "answered": True}
 
+    async def terminate(self, node: str, *, grace_s: float) -> dict[str, Any]:
+        """A broker that stops in order syncs its file, if it has the time."""
+        if grace_s:
+            self.disks[node].fsync("f")
+        return await self.kill(node) | {"ended_by": "SIGTERM"}
+
     async def power_cut(self, node: str) -> dict[str, Any]:
-        return await self.kill(node) | asdict(self.disks[node].power_cut(Random(1)))
+        return await self.kill(node) | await self.cut_stopped(node)
+
+    async def cut_stopped(self, node: str) -> dict[str, Any]:
+        assert node not in self.alive
+        return asdict(self.disks[node].power_cut(Random(1)))
 
     async def fill_disk(self, node: str) -> dict[str, Any]:
         self.disks[node].fill()
@@ -120,7 +130,7 @@ def context_of(
         fill=machines.fill_disk,
         fail=machines.fail_disk,
         heal=machines.heal_disk,
-        power=SimpleNamespace(cut=machines.power_cut),
+        power=SimpleNamespace(cut=machines.power_cut, cut_stopped=machines.cut_stopped),
         log_dirs=SimpleNamespace(fail=machines.fail_log_dir),
         log_tails=SimpleNamespace(
             unsynced_bytes=machines.unsynced_bytes, corrupt=machines.corrupt_tail
@@ -170,6 +180,30 @@ def test_a_power_cut_ends_the_process_and_loses_what_was_not_synced() -> None:
         assert not context.stopped
 
     asyncio.run(scene())
+
+
+def test_a_broker_that_is_stopped_first_has_synced_what_it_loses_power_with() -> None:
+    async def scene() -> None:
+        machines = Machines()
+        disk = machines.disks["broker-2"]
+        disk.append("f", b"unsynced" * 200)
+        strike = await PowerCut(selector="broker-2", stops_first=True).aim(
+            context_of(machines), Random(1)
+        )
+        applied = await strike.apply()
+        assert applied.is_effective
+        detail = applied.detail["broker-2"]
+        assert (detail["ended_by"], detail["lost_bytes"]) == ("SIGTERM", 0)
+        assert disk.contents()["/f"] == b"unsynced" * 200
+        await healed(strike)
+        assert machines.incarnations["broker-2"] == 2
+
+    asyncio.run(scene())
+
+
+def test_some_drawn_power_cuts_stop_the_broker_first() -> None:
+    drawn = [PowerCut.draw(Random(seed), DrawRange(5, 7)) for seed in range(40)]
+    assert {cut.stops_first for cut in drawn} == {False, True}
 
 
 @pytest.mark.parametrize(
