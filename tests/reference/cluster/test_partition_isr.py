@@ -42,6 +42,23 @@ def test_a_follower_joins_at_the_high_watermark(tmp_path: Path) -> None:
     assert host.trace.of(Kind.ISR_CHANGE_PROPOSED)[-1]["maximal_isr"] == [1, 2]
 
 
+def test_the_broker_epoch_of_a_fetch_is_traced_where_the_leader_did_not_know_it(
+    tmp_path: Path,
+) -> None:
+    host = led_alone(tmp_path)
+    host.fetch(2, 3)
+    host.fetch(2, 4)
+    learnt = {"replica": 2, "leader_epoch": 0, "broker_epoch": 102}
+    assert [
+        learnt.items() <= columns.items() for columns in host.trace.of(Kind.FOLLOWER_EPOCH)
+    ] == [True]
+    kinds = host.trace.kinds()
+    assert kinds.index(Kind.FOLLOWER_EPOCH) < kinds.index(Kind.ISR_CHANGE_PROPOSED)
+    host.partition.make_leader(lisr(leader_epoch=1, isr=(1,), replicas=(1, 2)))
+    host.fetch(2, 4, epoch=1, last_epoch=0)
+    assert host.trace.of(Kind.FOLLOWER_EPOCH)[-1]["leader_epoch"] == 1
+
+
 def test_a_joining_follower_counts_at_once_and_is_committed_by_the_answer(tmp_path: Path) -> None:
     host = led_alone(tmp_path)
     host.fetch(2, 4)

@@ -9,6 +9,7 @@ from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.log_manager import LogManager
 from nemesis.reference.model import TopicPartition
+from nemesis.reference.trace import Tracer
 from tests.reference.log.batches import NOW_MS
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b-c.d_e", 0)
@@ -17,7 +18,12 @@ A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b-c
 ID, OTHER_ID = UUID(int=7), UUID(int=8)
 
 
-def manager(*log_dirs: Path, disk: RealDisk | None = None, load: bool = True) -> LogManager:
+def manager(
+    *log_dirs: Path,
+    disk: RealDisk | None = None,
+    load: bool = True,
+    tracer: Tracer | None = None,
+) -> LogManager:
     config = KafkaConfig.from_properties(
         {
             "broker.id": 1,
@@ -26,7 +32,7 @@ def manager(*log_dirs: Path, disk: RealDisk | None = None, load: bool = True) ->
             "log.dirs": [str(path) for path in log_dirs],
         }
     )
-    result = LogManager(config, disk or RealDisk(), wall_clock=lambda: NOW_MS)
+    result = LogManager(config, disk or RealDisk(), wall_clock=lambda: NOW_MS, tracer=tracer)
     if load:
         result.load_logs()
     return result

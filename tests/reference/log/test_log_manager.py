@@ -9,6 +9,8 @@ import pytest
 
 from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.log.errors import InconsistentTopicIdError, KafkaStorageError
+from nemesis.reference.trace import Kind
+from tests.reference.cluster.hosting import Trace
 from tests.reference.log.batches import batch
 from tests.reference.log.log_managers import A0, A1, B0, ID, OTHER_ID, manager
 
@@ -104,6 +106,25 @@ def test_new_logs_go_where_the_fewest_are(tmp_path: Path) -> None:
     assert (tmp_path / "one" / "b-c.d_e-0").exists()
     logs.close()
     assert len(manager(tmp_path / "one", tmp_path / "two").all_logs()) == 3
+
+
+def test_logs_are_traced_as_closed_where_the_mark_of_a_clean_stop_is(tmp_path: Path) -> None:
+    trace = Trace()
+    logs = manager(tmp_path / "one", tmp_path / "two", tracer=trace)
+    for topic_partition in (A0, A1):
+        logs.get_or_create_log(topic_partition, ID, is_new=True).append_as_leader(batch(3), 0)
+    (tmp_path / "two" / ".kafka_cleanshutdown").mkdir()
+    logs.close()
+    [closed] = trace.of(Kind.LOG_CLOSED)
+    assert closed == {
+        "topic": "a",
+        "topic_id": str(ID),
+        "partition": 0,
+        "log_dir": str(tmp_path / "one"),
+        "log_start_offset": 0,
+        "log_end_offset": 3,
+        "high_watermark": 0,
+    }
 
 
 def test_foreign_files_in_a_log_directory_are_left_alone(tmp_path: Path) -> None:
