@@ -118,7 +118,7 @@ CLEAN_STOP_KEEPS_LOGS: Final = Property(
     source="LogManager.shutdown, LogLoader.load; CleanShutdownFileHandler.",
     check=CleanStops,
     decided_from=frozenset({EventSource.TRACES}),
-    recorded_since=11,
+    recorded_since=12,
     reason=explain.clean_stop_keeps_logs,
     breaks=breaks.CLEAN_STOP_KEEPS_LOGS,
 )

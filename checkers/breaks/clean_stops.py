@@ -26,6 +26,6 @@ def _extent(start: int, end: int, mark: int) -> dict[str, Any]:
 
 
 CLEAN_STOP_KEEPS_LOGS: Final = tuple(
-    history(closed(1, 2, 5, 5), started(2, 1, unclean=False), opened(3, *extent))
-    for extent in ((2, 4, 4), (2, 5, 3), (0, 5, 5))
+    history(closed(1, 2, 5, 4), started(2, 1, unclean=False), opened(3, *extent))
+    for extent in ((2, 4, 4), (2, 5, 3), (0, 5, 4))
 )

@@ -295,7 +295,7 @@ ISR_EPOCHS_STATED: Final = Property(
     source="KIP-903 (KAFKA-14617); Partition.submitAlterPartition, Replica.updateFetchStateOrThrow.",
     check=IsrEpochs,
     decided_from=frozenset({EventSource.TRACES}),
-    recorded_since=11,
+    recorded_since=12,
     reason=explain.isr_epochs_stated,
     breaks=breaks.ISR_EPOCHS_STATED,
 )
