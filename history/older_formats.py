@@ -27,11 +27,11 @@ READABLE: Final = frozenset({2, 3})
 """Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
 UNCHANGED: Final = frozenset({4, 5, 6, 7, 8, 9, 10, 11})
 """Older versions whose columns mean what they mean today. Before format 11 they lack those of ``_NEW_IN_11``, before
-format 10 those of ``_NEW_IN_10``, and so on. In format 11 no query of an offset states a leader epoch. Until format 6
-only logs, segments and batches were read from the files of brokers. Format 4 had neither ``control-request-answered``
-nor ``replica-offsets`` nor ``broker-property`` nor ``log-dir-failed`` nor ``stored-segment``; ``metadata-updated``
-had no ``live``, ``log-loaded`` no ``log_dir``, answers to polls no ``log_start_offset`` and ``last_offset``, and
-completions of sends no ``count``."""
+format 10 those of ``_NEW_IN_10``, and so on. In format 11 no query of an offset states a leader epoch, and there is
+neither ``follower-epoch`` nor ``log-closed``. Until format 6 only logs, segments and batches were read from the files
+of brokers. Format 4 had neither ``control-request-answered`` nor ``replica-offsets`` nor ``broker-property`` nor
+``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``, answers
+to polls no ``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
 LAST_WITHOUT_STATED_EPOCHS: Final = 11
 """The last version in which no query of an offset states a leader epoch."""
 LAST_WITHOUT_FETCHES: Final = 10
