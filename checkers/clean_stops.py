@@ -68,7 +68,7 @@ class CleanStops(EventListCheck):
     def judge(self, rows: list[Row]) -> Results:
         brokers: dict[str, _Broker] = {}
         findings: list[Finding] = []
-        checked = 0
+        opened = compared = 0
         for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].seq)):
             broker = brokers.setdefault(event.process, _Broker())
             key = (event.topic, event.partition, event.log_dir)
@@ -76,13 +76,19 @@ class CleanStops(EventListCheck):
                 broker.starts()
             elif event.kind == Kind.LOG_CLOSED:
                 broker.closed[key] = (row, event)
-            elif key in broker.expected:
-                closed = broker.expected.pop(key)
+            else:
+                opened += 1
+                closed = broker.expected.pop(key, None)
                 # A topic of the same name may have been created meanwhile.
-                is_same = closed[1].topic_id == event.topic_id
-                checked += is_same
-                findings += _differences(closed, (row, event)) if is_same else []
-        return conclude(CLEAN_STOP_KEEPS_LOGS, checked=checked, findings=findings)
+                if closed is not None and closed[1].topic_id == event.topic_id:
+                    compared += 1
+                    findings += _differences(closed, (row, event))
+        return conclude(
+            CLEAN_STOP_KEEPS_LOGS,
+            checked=opened,
+            findings=findings,
+            numbers={"after_clean_stops": float(compared)},
+        )
 
 
 def _differences(closed: Row, opened: Row) -> list[Finding]:
@@ -113,12 +119,12 @@ def _extent(event: Event) -> tuple[int | None, int | None, int | None]:
 CLEAN_STOP_KEEPS_LOGS: Final = Property(
     name="clean-stop-keeps-logs",
     promise="A broker that has stopped in order opens its logs as it closed them, also after a loss of power.",
-    unit="logs opened after a clean stop",
-    unknown="No broker opened a log after a clean stop.",
+    unit="logs that brokers opened",
+    unknown="No broker traced that it opened a log.",
     source="LogManager.shutdown, LogLoader.load; CleanShutdownFileHandler.",
     check=CleanStops,
     decided_from=frozenset({EventSource.TRACES}),
-    recorded_since=12,
+    recorded_since=13,
     reason=explain.clean_stop_keeps_logs,
     breaks=breaks.CLEAN_STOP_KEEPS_LOGS,
 )

@@ -186,17 +186,23 @@ class IsrEpochs(EventListCheck):
             if event.kind == Kind.FOLLOWER_EPOCH:
                 fetches.append((row, event))
         findings: list[Finding] = []
-        checked = 0
+        stated_epochs = 0
         for received, proposals in handled:
             if not proposals:
                 continue
             stated = dict(zip(received[1].isr or (), received[1].isr_epochs or (), strict=False))
-            checked += len(stated)
+            stated_epochs += len(stated)
             for member, epoch in stated.items():
                 findings += _judge_stated(observed, received, proposals, member, epoch)
         for fetch in fetches:
             findings += _judge_fetch(observed, fetch)
-        return conclude(ISR_EPOCHS_STATED, checked=checked, findings=findings)
+        followers = sum(event.kind == Kind.BECOME_FOLLOWER for _, event in rows)
+        return conclude(
+            ISR_EPOCHS_STATED,
+            checked=followers + stated_epochs,
+            findings=findings,
+            numbers={"stated": float(stated_epochs), "fetched": float(len(fetches))},
+        )
 
 
 def _key(event: Event) -> TopicKey:
@@ -290,12 +296,12 @@ def _may_carry(observed: Observed, follows: Follows, epoch: int) -> bool:
 ISR_EPOCHS_STATED: Final = Property(
     name="isr-epochs-stated",
     promise="A leader states of each member of an ISR with which broker epoch it fetches.",
-    unit="members of proposed ISRs",
-    unknown="No controller received an ISR with the broker epochs of its members.",
+    unit="terms of followers, and members of proposed ISRs",
+    unknown="No broker traced that it became a follower, and no controller received an ISR with broker epochs.",
     source="KIP-903 (KAFKA-14617); Partition.submitAlterPartition, Replica.updateFetchStateOrThrow.",
     check=IsrEpochs,
     decided_from=frozenset({EventSource.TRACES}),
-    recorded_since=12,
+    recorded_since=13,
     reason=explain.isr_epochs_stated,
     breaks=breaks.ISR_EPOCHS_STATED,
 )

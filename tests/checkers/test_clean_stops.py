@@ -20,7 +20,7 @@ def judged(*events: Event) -> Result:
 
 def test_a_log_that_is_as_it_was_closed_is_checked() -> None:
     result = judged(CLOSED, STARTED, opened(3, 2, 5, 4))
-    assert (result.verdict, result.checked) == (Verdict.VALID, 1)
+    assert (result.verdict, result.numbers) == (Verdict.VALID, {"after_clean_stops": 1})
 
 
 def test_each_difference_is_named() -> None:
@@ -33,12 +33,12 @@ def test_each_difference_is_named() -> None:
 
 
 def test_a_log_without_a_clean_stop_may_lose_records() -> None:
-    assert judged(STARTED, opened(3, 2, 4, 4)).verdict is Verdict.UNKNOWN
+    assert judged(STARTED, opened(3, 2, 4, 4)).numbers == {"after_clean_stops": 0}
 
 
 def test_only_the_next_process_has_to_find_the_log() -> None:
     later = broker(3, 1, "broker-started", incarnation=3)
-    assert judged(CLOSED, STARTED, later, opened(4, 2, 4, 4)).verdict is Verdict.UNKNOWN
+    assert judged(CLOSED, STARTED, later, opened(4, 2, 4, 4)).numbers == {"after_clean_stops": 0}
 
 
 def test_a_log_that_is_created_again_later_is_another_one() -> None:
@@ -48,4 +48,6 @@ def test_a_log_that_is_created_again_later_is_another_one() -> None:
 
 def test_another_log_directory_or_topic_id_has_another_log() -> None:
     for other in ({"log_dir": "/other"}, {"topic_id": "new"}):
-        assert judged(CLOSED, STARTED, opened(3, 0, 0, 0, **other)).checked == 0
+        assert judged(CLOSED, STARTED, opened(3, 0, 0, 0, **other)).numbers == {
+            "after_clean_stops": 0
+        }
