@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from nemesis.checkers.breaks.events import TP, harness, history, loaded, send, truncate, znode
@@ -22,7 +24,7 @@ def verdict(*parts: Parts, configured: tuple[Event, ...] = CONFIGURED) -> Verdic
     return only(Tombstones(), history(*configured, *parts)).verdict
 
 
-def keyed(time: int, value: int, outcome: str = "ok", **columns: int) -> list[Event]:
+def keyed(time: int, value: int, outcome: str = "ok", **columns: Any) -> list[Event]:
     events = send(time, value, outcome, **columns)
     for event in events:
         event.key = 1
