@@ -15,6 +15,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``times_answered``   the offset that a client gets for a time is that of the first such record
 * ``fetches_answered``   answers to fetches name the partitions that were asked for
 * ``segment_deletions``   no segment is deleted before its time
+* ``tombstones``       a tombstone stays for ``delete.retention.ms``
 * ``broker_epochs``    requests and writes for an earlier incarnation of a broker are refused
 * ``leader_epochs_fenced``   queries that state another leader epoch than the broker's are refused
 * ``leadership``       leader epochs, one leader per epoch, elections from the ISR

@@ -88,6 +88,7 @@ from nemesis.checkers.replication.own_log import (
 from nemesis.checkers.segment_deletions import SEGMENTS_DELETED_BY_RULE
 from nemesis.checkers.states_sent import STATES_SENT_AS_WRITTEN
 from nemesis.checkers.times_answered import TIMES_ANSWERED
+from nemesis.checkers.tombstones import TOMBSTONES_KEPT
 from nemesis.checkers.transactions.at_rest import TRANSACTIONS_POSSIBLE
 from nemesis.checkers.transactions.check import (
     ABORTED_READ,
@@ -193,6 +194,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     RETENTION_RUNS,
     SEGMENTS_DELETED_BY_RULE,
     COMPACTION_RUNS,
+    TOMBSTONES_KEPT,
     CHECKPOINTS_KEPT,
     JOBS_ON_TIME,
     LIVENESS,

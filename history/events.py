@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origi
 
 import msgspec
 
-FORMAT_VERSION: Final = 12
+FORMAT_VERSION: Final = 13
 """The format of raw files and of Parquet files; ``nemesis.history.older_formats`` reads what older versions wrote."""
 NO_ERROR: Final = "NONE"
 """The ``error`` of what succeeded."""
@@ -171,6 +171,8 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     """The key of the record in a compacted topic; in the history of another system the key of the object."""
     value: int | None = None
     """The value that was written or read."""
+    tombstone: bool | None = None
+    """Whether the record has no value in the log; unset if it has one."""
     values: list[int] | None = None
     """The values that were read, in order; of a compare-and-set the old and the new value."""
     micro_operations: list[int] | None = None
@@ -317,6 +319,8 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     """The base offset of a segment, which is in the names of its files."""
     position: Bytes | None = None
     """Where a batch begins in the file of its segment."""
+    delete_horizon_ms: Milliseconds | None = None
+    """From this time on, since 1970, compaction may remove the tombstones of the batch; unset if it is not set."""
     max_timestamp: Milliseconds | None = None
     """The largest time of a record, since 1970, as its producer or leader wrote it; −1: no record has a time."""
     bytes_before: Bytes | None = None

@@ -1,4 +1,4 @@
-"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 11 only lack columns.
+"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 12 only lack columns.
 
 Until format 3 some columns meant different things in different kinds of events: ``offset`` was a duration in
 ``convergence``, ``detail`` held counts, states, settings and reasons. Format 4 gave each meaning a column of its own.
@@ -25,13 +25,15 @@ from nemesis.history.schema import SCHEMA
 
 READABLE: Final = frozenset({2, 3})
 """Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
-UNCHANGED: Final = frozenset({4, 5, 6, 7, 8, 9, 10, 11})
-"""Older versions whose columns mean what they mean today. Before format 11 they lack those of ``_NEW_IN_11``, before
-format 10 those of ``_NEW_IN_10``, and so on. In format 11 no query of an offset states a leader epoch, and there is
+UNCHANGED: Final = frozenset({4, 5, 6, 7, 8, 9, 10, 11, 12})
+"""Older versions whose columns mean what they mean today. They lack those of ``_NEW_IN_13``, before format 11 those
+of ``_NEW_IN_11``, and so on. In format 11 no query of an offset states a leader epoch; up to format 12 there is
 neither ``follower-epoch`` nor ``log-closed``. Until format 6 only logs, segments and batches were read from the files
 of brokers. Format 4 had neither ``control-request-answered`` nor ``replica-offsets`` nor ``broker-property`` nor
-``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``, answers
-to polls no ``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
+``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``,
+answers to polls no ``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
+LAST_WITHOUT_TOMBSTONES: Final = 12
+"""The last version that has nothing of records without a value in compacted logs."""
 LAST_WITHOUT_STATED_EPOCHS: Final = 11
 """The last version in which no query of an offset states a leader epoch."""
 LAST_WITHOUT_FETCHES: Final = 10
@@ -74,13 +76,16 @@ _NEW_IN_10: Final = frozenset(
 _NEW_IN_11: Final = frozenset(
     {"fetch_session", "fetch_epoch", "asked", "forgotten", "answered", "failed"}
 )
+_NEW_IN_13: Final = frozenset({"tombstone", "delete_horizon_ms"})
 
 
 def _columns_without(schema: pa.Schema, names: frozenset[str]) -> pa.Schema:
     return pa.schema([field for field in schema if field.name not in names])
 
 
-SCHEMA_10: Final = _columns_without(SCHEMA, _NEW_IN_11)
+SCHEMA_12: Final = _columns_without(SCHEMA, _NEW_IN_13)
+"""The columns of formats 11 and 12."""
+SCHEMA_10: Final = _columns_without(SCHEMA_12, _NEW_IN_11)
 """The columns of format 10."""
 SCHEMA_9: Final = _columns_without(SCHEMA_10, _NEW_IN_10)
 """The columns of format 9."""
@@ -99,7 +104,8 @@ OLDER_SCHEMA: Final = _columns_without(UNCHANGED_SCHEMA, _NEW_IN_4)
 def unchanged_schema(version: int) -> pa.Schema:
     """Return the columns of one of ``UNCHANGED``."""
     newer = {
-        LAST_WITHOUT_STATED_EPOCHS: SCHEMA,
+        LAST_WITHOUT_TOMBSTONES: SCHEMA_12,
+        LAST_WITHOUT_STATED_EPOCHS: SCHEMA_12,
         LAST_WITHOUT_FETCHES: SCHEMA_10,
         LAST_WITHOUT_TRANSACTIONS: SCHEMA_9,
         LAST_WITHOUT_INSTANCES: SCHEMA_8,

@@ -54,6 +54,8 @@ _CRC_COVERS_FROM: Final = 21
 _MAGIC: Final = 2
 _TRANSACTIONAL: Final = 16
 _CONTROL: Final = 32
+_HAS_DELETE_HORIZON: Final = 64
+"""The first timestamp is then the delete horizon (KIP-534)."""
 _FOREIGN_FILES: Final = frozenset({"lost+found", METADATA_LOG})
 """Not logs of replicas: a file system's own directory, and the metadata log of a KRaft quorum."""
 
@@ -80,6 +82,8 @@ class StoredBatch(NamedTuple):
     marker: StoredMarker | None
     """Of a control batch that holds one."""
     is_transactional: bool
+    delete_horizon_ms: int | None = None
+    """From this time on compaction may remove its tombstones, in ms since 1970; None: no compaction has set it."""
 
 
 class StoredSegment(NamedTuple):
@@ -207,7 +211,7 @@ def _batch(data: bytes, position: int, segment: int) -> tuple[StoredBatch | None
         crc,
         attributes,
         delta,
-        _,
+        first_timestamp,
         latest,
         producer,
         producer_epoch,
@@ -234,6 +238,7 @@ def _batch(data: bytes, position: int, segment: int) -> tuple[StoredBatch | None
         marked,
         marker,
         bool(attributes & _TRANSACTIONAL),
+        first_timestamp if attributes & _HAS_DELETE_HORIZON else None,
     )
     return batch, end
 

@@ -71,7 +71,8 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     headers: Annotated[int, Meta(ge=0, le=100)] = 0
     """The most headers of a record."""
     tombstone_percent: _Percent = 0
-    """Percentage of records without a value. Not with ``keys``: compaction would remove them and their key."""
+    """Percentage of records without a value. With ``keys`` such a tombstone deletes its key: after
+    ``delete.retention.ms`` compaction removes it, too."""
     null_key_percent: _Percent = 0
     """Percentage of records without a key. Not with ``keys``: compacted topics refuse them."""
     keys: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
@@ -91,11 +92,10 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself; msgspec makes a ``ValidationError`` of the error."""
-        for name in ("tombstone_percent", "null_key_percent"):
-            if self.keys and getattr(self, name):
-                raise ValueError(
-                    f"{name}: expected 0 with keys {self.keys}, got {getattr(self, name)}"
-                )
+        if self.keys and self.null_key_percent:
+            raise ValueError(
+                f"null_key_percent: expected 0 with keys {self.keys}, got {self.null_key_percent}"
+            )
 
     @property
     def record_shape(self) -> RecordShape:

@@ -179,7 +179,10 @@ class Producers:
                 "producer_epoch": batch.producer_epoch,
                 "sequence": (batch.base_sequence + index) % SEQUENCES,
             }
-        return columns, new_record(value, self._shape, key.encode())
+        record = new_record(value, self._shape, key.encode())
+        if self._options.keys and record.value is None:
+            columns["tombstone"] = True
+        return columns, record
 
     async def _outcomes(
         self, producer: _Producer, batches: Mapping[TopicPartition, _Batch]

@@ -17,7 +17,7 @@ check that knows more of its contradiction than its events say gives the steps i
   ``epoch_ends``, ``quorum``, ``log_files``, ``compaction``, ``checkpoints``,
   ``times_answered``, ``jobs``, ``log_dir_moves``,
   ``segment_deletions``, ``isr_commits``, ``leader_epochs_fenced``,
-  ``fetches_answered``, ``transactions``, ``clean_stops``   further reasons
+  ``fetches_answered``, ``transactions``, ``clean_stops``, ``tombstones``   further reasons
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ An acknowledged send of which it is not known to which of several topics of one 
 After an unclean election that is permitted losses are reported and allowed. What lies below the log start offset was
 deleted by age, by size or on request, and need not be seen; a reader that wanted it goes on from there (whether the
 start was raised rightly is the property ``log-start-bounded``). In a compacted log a record may be gone that another
-one of its key supersedes (``compaction``): not the last one, none that no cleaner has come by, none too early.
+one of its key supersedes (``compaction``): not the last one unless it is a tombstone, none that no cleaner has come by,
+none too early.
 Markers of transactions take offsets, and what is aborted need not be given to a reader (``gaps``).
 
 A small partition is walked, one operation after the other. A large one is judged in pieces (``certificate``), with the

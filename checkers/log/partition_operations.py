@@ -11,7 +11,14 @@ from typing import Final
 
 from nemesis.checkers.framework.event_list import succeeded
 from nemesis.checkers.framework.segment import Segment
-from nemesis.checkers.log.compaction import Compaction, Reach, Sent, keys_of, reach_of
+from nemesis.checkers.log.compaction import (
+    Compaction,
+    Reach,
+    Sent,
+    keys_of,
+    reach_of,
+    tombstones_of,
+)
 from nemesis.checkers.log.gaps import MARKER_COLUMNS, MARKER_KINDS, Gaps, markers_of
 from nemesis.checkers.log.high_watermarks import HighWatermarks, high_watermarks, is_traced
 from nemesis.checkers.log.topic_incarnations import ALL_REPLICAS
@@ -42,6 +49,7 @@ COLUMNS = (
     "log_end_offset",
     "log_start_offset",
     "key",
+    "tombstone",
     "last_offset",
     "producer_id",
     *MARKER_COLUMNS,
@@ -193,6 +201,8 @@ class Operations:
     """The largest log start offset that a broker traced."""
     keys: dict[int, int] = field(default_factory=dict)
     """By value, of records in a log that is compacted."""
+    tombstones: frozenset[int] = frozenset()
+    """The values whose records have none in such a log."""
     reach: Reach = field(default_factory=Reach)
     """How far the brokers' cleaners have come, if they trace."""
     at_rest: tuple[int, int] | None = None
@@ -218,6 +228,7 @@ class Operations:
             (item for item in self.positions if not self._is_aborted(*item[:2])),
             self.reach if self.leaders else None,
             is_read_to_end=self.doubt[0] is None,
+            tombstones=self.tombstones,
         )
 
     @cached_property
@@ -349,12 +360,14 @@ def gather(
     here without all of their records.
     """
     read_to = ends or {}
+    keys = keys_of(segment)
     operations = Operations(
         tp,
         unclean=all_elections(segment),
         high_watermarks=high_watermarks(segment),
         is_traced=is_traced(segment),
-        keys=keys_of(segment),
+        keys=keys,
+        tombstones=tombstones_of(segment) if keys else frozenset(),
         reach=reach_of(segment),
         ends=_end_answers(segment),
         gaps=Gaps.of(markers_of(segment)),

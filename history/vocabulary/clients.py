@@ -44,6 +44,8 @@ class Send(PartitionOperationView, frozen=True, kw_only=True):
     value: int
     acks: int
     key: int | None = None
+    tombstone: bool | None = None
+    """`true` for a record without a value in a compacted topic; its number is in a header."""
     delivery: Word | None = None
     producer_id: int | None = None
     producer_epoch: int | None = None

@@ -42,6 +42,7 @@ CLEANABLE_PERCENTAGE: Final = "log.cleaner.min.cleanable.ratio"
 """Recorded in percent."""
 CLEANER_ENABLED: Final = "log.cleaner.enable"
 COMPACTION_LAG: Final = "log.cleaner.min.compaction.lag.ms"
+DELETE_RETENTION: Final = "log.cleaner.delete.retention.ms"
 MOVE_QUOTA: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
@@ -261,6 +262,8 @@ class StoredBatch(View, frozen=True, kw_only=True):
     producer_epoch: int | None = None
     sequence: int | None = None
     """The sequence number of the first record."""
+    delete_horizon_ms: Milliseconds | None = None
+    """Unset if no compaction has set it; before format 13 unset."""
 
 
 @declares(Kind.STORED_MARKER)

@@ -183,6 +183,9 @@ class LogCleaned(PartitionView, frozen=True, kw_only=True):
     """The high watermark when the cleaner chose the segments."""
     bytes_before: Bytes
     bytes_after: Bytes
+    wall_ms: Milliseconds | None = None
+    """When the compaction began, by the broker's wall clock: delete horizons are compared with it. Before format 13
+    unset."""
 
 
 @declares(Kind.BATCH_CLEANED)

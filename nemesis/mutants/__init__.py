@@ -59,6 +59,7 @@ from nemesis.mutants.future_log_swapped_early import MUTANT as FUTURE_LOG_SWAPPE
 from nemesis.mutants.generation_kept import MUTANT as GENERATION_KEPT
 from nemesis.mutants.groups_not_replayed import MUTANT as GROUPS_NOT_REPLAYED
 from nemesis.mutants.high_watermark_read_twice import MUTANT as HIGH_WATERMARK_READ_TWICE
+from nemesis.mutants.horizon_from_batch import MUTANT as HORIZON_FROM_BATCH
 from nemesis.mutants.hw_before_truncation import MUTANT as HW_BEFORE_TRUNCATION
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
 from nemesis.mutants.hw_unbounded import MUTANT as HW_UNBOUNDED
@@ -249,6 +250,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             PRODUCER_EPOCH_UNCHECKED,
             MARKERS_INCOMPLETE,
             MARKERS_REMOVED_EARLY,
+            HORIZON_FROM_BATCH,
             COORDINATOR_EPOCH_UNCHECKED,
             DECIDED_TRANSACTIONS_LEFT,
             OVERDUE_TRANSACTIONS_KEPT,

@@ -18,6 +18,7 @@ from nemesis.history.vocabulary.harness import (
     CLEANER_BACKOFF,
     CLEANER_ENABLED,
     COMPACTION_LAG,
+    DELETE_RETENTION,
     LOG_START_INTERVAL,
     MARK_INTERVAL,
     MOVE_QUOTA,
@@ -45,6 +46,7 @@ _DEFAULTS: Final[Mapping[str, int]] = MappingProxyType(
         CLEANER_BACKOFF: 15_000,
         CLEANER_ENABLED: True,
         COMPACTION_LAG: 0,
+        DELETE_RETENTION: 86_400_000,
         MOVE_QUOTA: 2**63 - 1,
     }
 )

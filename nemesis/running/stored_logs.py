@@ -88,6 +88,7 @@ def _record(recorder: Recorder, node: int, log: StoredLog, *, is_alive: bool) ->
             producer_id=batch.producer_id,
             producer_epoch=batch.producer_epoch,
             sequence=batch.base_sequence,
+            delete_horizon_ms=batch.delete_horizon_ms,
         )
     for batch, marker, first_offset in marked_batches(log.batches):
         recorder.record(

@@ -52,6 +52,8 @@ class CleanedSegments:
     last_offset: int
     """Before the next segment begins."""
     bytes_before: int
+    wall_ms: int
+    """When the cleaning began; delete horizons are compared with it."""
     bytes_after: int = 0
     rewritten: list[RecordBatchHeader] = field(default_factory=list)
     """The batches that are there no longer as they were, but are there."""
@@ -131,6 +133,7 @@ class Cleaner:
             cleaned.base_offset,
             _offset_behind(log, group[-1]) - 1,
             sum(segment.size for segment in group),
+            record_filter.now_ms,
         )
         for segment in group:
             offset = segment.base_offset

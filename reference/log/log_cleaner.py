@@ -144,4 +144,5 @@ class LogCleaner:
             high_watermark=cleaned.high_watermark,
             bytes_before=cleaned.bytes_before,
             bytes_after=cleaned.bytes_after,
+            wall_ms=cleaned.wall_ms,
         )

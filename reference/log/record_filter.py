@@ -47,7 +47,8 @@ class RecordFilter:
         self._offset_map = offset_map
         self.transactions = transactions
         self._producers = producers
-        self._now_ms = now_ms
+        self.now_ms = now_ms
+        """When the cleaning began, ms since 1970."""
         self._delete_retention_ms = delete_retention_ms
 
     def retained(self, data: bytes, header: RecordBatchHeader) -> bytes:
@@ -73,7 +74,7 @@ class RecordFilter:
         if horizon_ms is None:
             verify_crc(batch, header._replace(position=0))
             return rebuilt(header, read_records(batch, header), horizon_ms=self._new_horizon_ms())
-        return batch if self._now_ms < horizon_ms else b""
+        return batch if self.now_ms < horizon_ms else b""
 
     def _tells_of_producer(self, marker: RecordBatchHeader) -> bool:
         """Whether all that is remembered of the producer are markers, of this epoch."""
@@ -105,11 +106,11 @@ class RecordFilter:
         return producer.batches[-1].last_offset == header.last_offset
 
     def _new_horizon_ms(self) -> int:
-        return self._now_ms + self._delete_retention_ms
+        return self.now_ms + self._delete_retention_ms
 
     def _stays(self, record: Record, horizon_ms: int | None) -> bool:
         if record.offset > self._offset_map.latest_offset:
             return True
         if record.key is None or record.offset < self._offset_map.get(record.key):
             return False
-        return record.has_value or horizon_ms is None or self._now_ms < horizon_ms
+        return record.has_value or horizon_ms is None or self.now_ms < horizon_ms

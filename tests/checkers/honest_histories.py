@@ -40,6 +40,7 @@ NOT_IN_THE_MODEL = frozenset(
             "log-files-agree",
             "segments-roll",
             "compaction-runs",
+            "tombstones-kept",
             "checkpoints-kept",
             "times-answered",
             "jobs-on-time",

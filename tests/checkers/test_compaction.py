@@ -46,6 +46,12 @@ def keyed(time: int, value: int, key: int, outcome: str = "ok", **columns: Any) 
     return events
 
 
+def tombstone(time: int, value: int, key: int, outcome: str = "ok", **columns: Any) -> list[Event]:
+    events = keyed(time, value, key, outcome, **columns)
+    events[0].tombstone = True
+    return events
+
+
 def result(name: str, *events: Said) -> Result:
     flat = [event for item in events for event in (item if isinstance(item, list) else [item])]
     return only(ClientLog(), flat, name)
@@ -125,6 +131,29 @@ class TestWhatClientsSee:
         assert result("poll-skip", *events, first, two).verdict == Verdict.VALID
         too_far = poll(14, 4, {})
         assert result("poll-skip", *events, first, too_far).verdict == Verdict.INVALID
+
+    def test_a_tombstone_may_be_gone_once_two_compactions_have_passed_it(self) -> None:
+        last = tombstone(6, 9, 2, offset=2)
+        events: list[Said] = [LEADS, MARK, *SUPERSEDED[:2], last, cleaned(8, 1, 3)]
+        gone = final(20, {1: 8, 3: 5})
+        rest: list[Said] = [keyed(9, 5, 3, offset=3), gone]
+        for name in LOSSES:
+            assert result(name, *events, *rest).verdict == Verdict.INVALID, name
+            assert result(name, *events, cleaned(10, 2, 3), *rest).verdict == Verdict.VALID, name
+            early: list[Said] = [cleaned(3, 1, 3), *rest]
+            assert result(name, *events, *early).verdict == Verdict.INVALID, name
+
+    def test_a_tombstone_that_nobody_has_read_may_have_superseded_a_record(self) -> None:
+        events: list[Said] = [LEADS, MARK, keyed(1, 7, 1, offset=0), keyed(5, 9, 2, offset=2)]
+        hidden, plain = (
+            send_of(2, 6, 1, "info", error="TIMED_OUT") for send_of in (tombstone, keyed)
+        )
+        twice: list[Said] = [cleaned(7, 1, 1), cleaned(9, 1, 1)]
+        gone = final(20, {2: 9})
+        for name in LOSSES:
+            assert result(name, *events, hidden, *twice, gone).verdict == Verdict.VALID, name
+            assert result(name, *events, hidden, twice[0], gone).verdict == Verdict.INVALID, name
+            assert result(name, *events, plain, *twice, gone).verdict == Verdict.INVALID, name
 
     def test_without_keys_nothing_may_be_gone(self) -> None:
         events: list[Said] = [send(2, 7, offset=0), send(4, 8, offset=1), cleaned(5, 1, 1)]

@@ -53,7 +53,7 @@ def test_the_bound_counts_from_when_the_znode_was_certainly_gone(time: int, is_l
     assert (result.checked, result.numbers["bound_ms"]) == (2, BOUND_MS)
 
 
-PAUSED = {"fault": "pause-zookeeper", "targets": ["zookeeper-1", "zookeeper-2"]}
+PAUSED: dict[str, Any] = {"fault": "pause-zookeeper", "targets": ["zookeeper-1", "zookeeper-2"]}
 
 
 @pytest.mark.parametrize(("time", "is_late"), [(2 + 2 * BOUND_MS, False), (3 + 2 * BOUND_MS, True)])

@@ -104,7 +104,6 @@ def test_a_cancelled_operation_is_info_and_the_cancellation_goes_on() -> None:
         ({"compression": []}, "of length >= 1 - at `\\$.compression`"),
         ({"acks": [2]}, "Invalid enum value 2 - at `\\$.acks"),
         ({"batch_records": 0}, "Expected `int` >= 1 - at `\\$.batch_records`"),
-        ({"tombstone_percent": 5, "keys": 9}, "tombstone_percent: expected 0 with keys 9, got 5"),
         ({"null_key_percent": 5, "keys": 9}, "null_key_percent: expected 0 with keys 9, got 5"),
     ],
 )

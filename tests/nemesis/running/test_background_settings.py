@@ -17,6 +17,7 @@ def test_what_the_scenario_sets() -> None:
         "leader.imbalance.check.interval.seconds": 3,
         "leader.imbalance.per.broker.percentage": 10,
         "log.cleaner.backoff.ms": 15_000,
+        "log.cleaner.delete.retention.ms": 86_400_000,
         "log.cleaner.enable": 1,
         "log.cleaner.min.cleanable.ratio": 50,
         "log.cleaner.min.compaction.lag.ms": 0,

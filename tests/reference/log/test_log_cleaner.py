@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nemesis.history.stored_logs import read_logs
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.errors import (
     CorruptRecordError,
@@ -206,6 +207,23 @@ def test_a_tombstone_stays_as_long_as_it_has_to() -> None:
     logs.clean()
     assert b"gone" not in {record.key for record in logs.held()}
     assert b"kept" in {record.key for record in logs.held()}
+
+
+def test_files_hold_the_delete_horizon_that_follows_from_the_trace() -> None:
+    """By a reader of its own: ``history`` decodes files apart from the reference."""
+    logs = Logs({"log.cleaner.delete.retention.ms": 50})
+    logs.write(("gone", None))
+    filled(logs, count=12)
+    logs.now_ms += 7
+    logs.clean()
+    begun = {
+        columns["wall_ms"] for kind, columns in logs.events.recorded if kind is Kind.LOG_CLEANED
+    }
+    [log] = read_logs(logs.disk, ["data"])
+    horizons = {batch.base_offset: batch.delete_horizon_ms for batch in log.batches}
+    assert begun == {logs.now_ms}
+    assert horizons.pop(0) == logs.now_ms + 50
+    assert set(horizons.values()) == {None}
 
 
 def test_the_last_batch_of_a_producer_is_remembered() -> None:

@@ -19,7 +19,7 @@ def wrong(correct: Any) -> Callable[[Any, Any, int | None], bool]:
 
 MUTANT = Mutant(
     name="tombstones-removed-early",
-    property="lost-write",
+    property="tombstones-kept",
     summary="compaction removes tombstones without waiting for delete.retention.ms (KAFKA-4529)",
     replacements=(
         Replacement(
