@@ -614,9 +614,9 @@ class HonestCluster:
         self._ask_for_epoch(broker, self.now % (broker.leader_epoch + 1))
         self.ops += 1
         operation = {"op": self.ops, "f": "latest-offset", "node": broker.node}
-        operation["leader_epoch"] = broker.leader_epoch - self.now % 2
+        stated = operation["leader_epoch"] = broker.leader_epoch - self.now % 2
         self._client("query-0", "invoke", **operation)
-        if operation["leader_epoch"] < broker.leader_epoch:
+        if stated < broker.leader_epoch:
             self._client("query-0", "fail", **operation, error="FENCED_LEADER_EPOCH")
         elif broker.high_watermark < broker.epoch_start:
             self._client("query-0", "fail", **operation, error="OFFSET_NOT_AVAILABLE")

@@ -24,6 +24,11 @@ def verdict(*parts: Parts, configured: tuple[Event, ...] = CONFIGURED) -> Verdic
     return only(Tombstones(), history(*configured, *parts)).verdict
 
 
+def judged(*parts: Parts, configured: tuple[Event, ...] = CONFIGURED) -> float:
+    """The number of tombstones and delete horizons that are judged."""
+    return only(Tombstones(), history(*configured, *parts)).numbers["judged"]
+
+
 def keyed(time: int, value: int, outcome: str = "ok", **columns: Any) -> list[Event]:
     events = send(time, value, outcome, **columns)
     for event in events:
@@ -72,7 +77,7 @@ class TestTombstones:
         assert verdict(*gone) == "invalid"
 
     def test_other_records_may_not_be_judged_by_a_horizon(self) -> None:
-        assert verdict(keyed(2, 7, offset=0), compacted(4, 20), files(1)) == "unknown"
+        assert judged(keyed(2, 7, offset=0), compacted(4, 20), files(1)) == 0
 
     def test_what_a_replica_may_have_lost_proves_nothing(self) -> None:
         assert verdict(*EARLY, truncate(6, 2, 0)) != "invalid"
@@ -114,9 +119,11 @@ class TestHorizons:
             2, 10, "/config/brokers/1", data=f'{{"config":{{"{DELETE_RETENTION}":"1"}}}}'
         )
         for configured in (twice, (*CONFIGURED, brokers), CONFIGURED[1:]):
-            assert verdict(*wrong, configured=configured) == "unknown"
+            assert judged(*wrong, configured=configured) == 0
 
 
-def test_nothing_to_judge_is_unknown() -> None:
+def test_without_a_log_it_is_unknown() -> None:
     stored = harness(90, "stored-log", alive=True, error="NONE", log_start_offset=0, node=1, **TP)
-    assert verdict(stored) == "unknown"
+    assert verdict(stored) == "valid"
+    assert judged(stored) == 0
+    assert verdict() == "unknown"
