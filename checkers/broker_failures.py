@@ -71,17 +71,23 @@ class States:
         index = bisect_right(self.zxids, zxid)
         return zxid, self.zxids[index] if index < len(self.zxids) else inf
 
-    def may_be_replaced_by_leader(self, change: StateChange, term: Term) -> bool:
-        """Whether the leader itself wrote the next ISR: a controller that read that one had nothing to remove."""
+    def may_be_replaced_by_leader(
+        self, change: StateChange, committed: Collection[tuple[TopicPartition, int]]
+    ) -> bool:
+        """Whether the leader itself wrote the next ISR: a controller that read that one had nothing to remove.
+
+        ``committed`` are the states that any controller has committed at any time, with their zxids.
+        """
         index = bisect_right(self.zxids, change.event.zxid or 0)
         if index >= len(self.changes):
             return False
         state, following = change.event, self.changes[index].event
+        key = (following.topic, following.partition), following.zxid or 0
         is_same_term = (state.leader_epoch, state.controller_epoch) == (
             following.leader_epoch,
             following.controller_epoch,
         )
-        return is_same_term and not _is_the_controllers(self.changes[index], term)
+        return is_same_term and key not in committed
 
 
 @dataclass(slots=True)
@@ -127,6 +133,11 @@ class BrokerFailures(EventListCheck):
 
     def judge(self, rows: list[Row]) -> Results:
         states, deleted, alone = _states(rows), _deleted_topics(rows), _left_alone(rows)
+        committed = {
+            ((event.topic, event.partition), event.zxid or 0)
+            for _, event in rows
+            if event.kind in _COMMITS
+        }
         findings: list[Finding] = []
         checked = 0
         for row, event, zxid, term in _ends(rows):
@@ -140,7 +151,7 @@ class BrokerFailures(EventListCheck):
                 key
                 for key, state in known.items()
                 if _is_the_controllers(state, term)
-                and not states[key].may_be_replaced_by_leader(state, term)
+                and not states[key].may_be_replaced_by_leader(state, committed)
             }
             if event.kind == Kind.CONTROLLED_SHUTDOWN_HANDLED:
                 several = {

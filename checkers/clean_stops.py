@@ -17,7 +17,8 @@ is written, traces no closed log; a directory that fails in the stop, or at the 
 log that moves has another log directory; a topic that was deleted meanwhile may be created again, with another id. Only
 the next process counts: one after it may have been killed.
 
-Limits: of the records only their number is compared; ``log-files-agree`` and ``log-matching`` judge their bytes. Logs
+Limits: a log that the next process does not open, or opens in another directory, is not judged: its directory may have
+failed. Of the records only their number is compared; ``log-files-agree`` and ``log-matching`` judge their bytes. Logs
 of replicas that move to another directory are not traced.
 Source: LogManager.shutdown, LogLoader.load; CleanShutdownFileHandler.
 """

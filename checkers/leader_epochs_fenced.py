@@ -2,7 +2,7 @@
 
 * **leader-epochs-fenced**: a client may state the leader epoch in which it knows a partition (KIP-320). A broker
   answers only while it has the partition in this leader epoch, and says FENCED_LEADER_EPOCH only while it has it in a
-  later one. The leader epoch of a partition that a broker knows only grows.
+  later one. The leader epoch of a partition that a broker's process knows only grows.
   Smallest breaks: broker 1 follows in leader epoch 2, and later answers a query that states leader epoch 1, or 3; it
   refuses leader epoch 2 as fenced, and later answers a query that states leader epoch 2; it answers leader epoch 3, and
   later leader epoch 2.
@@ -16,6 +16,7 @@ contradiction is the finding.
 What a correct cluster does and is not convicted for: a broker that is cut off or deposed answers in its former leader
 epoch, for it does not know better; a broker changes its leader epoch while the query is under way; it refuses for any
 other reason, or says UNKNOWN_LEADER_EPOCH: after a restart it may not know the partition's state yet.
+It has leader epochs in memory alone: after a restart a deposed controller that was slow may be the first to state one.
 
 Limits: an unjustified UNKNOWN_LEADER_EPOCH is not judged. A client names a topic, not its id: if the history has
 several ids of a name, no query of it is judged. The leader epochs that fetches state are not
@@ -25,8 +26,10 @@ Source: KIP-320; Partition.checkCurrentLeaderEpoch, ReplicaManager.fetchOffsetFo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from nemesis.checkers.breaks import leader_epochs_fenced as breaks
@@ -44,6 +47,7 @@ QUERIES: Final = frozenset({"earliest-offset", "latest-offset", "offset-by-time"
 FENCED: Final = "FENCED_LEADER_EPOCH"
 _OPERATIONS: Final = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})
 _TRACES: Final = frozenset({Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER})
+_OF_PROCESSES: Final = _TRACES | {Kind.BROKER_STARTED}
 _ANY_EPOCH: Final = 2**31
 _FOREVER: Final = 2**63
 
@@ -53,6 +57,8 @@ class Replica(NamedTuple):
     partition: int
     topic_id: str
     node: int
+    incarnation: int | None
+    """The broker's process; None before its first trace."""
 
 
 class Known(NamedTuple):
@@ -67,15 +73,18 @@ class Known(NamedTuple):
 
 
 class LeaderEpochsFenced(EventListCheck):
-    kinds = _TRACES | _OPERATIONS
-    columns = ("topic", "topic_id", "partition", "node", "leader_epoch", "f", "op", "error")
+    kinds = _OF_PROCESSES | _OPERATIONS
+    columns = (
+        *("topic", "topic_id", "partition", "node", "incarnation", "leader_epoch"),
+        *("f", "op", "error"),
+    )
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
         return (LEADER_EPOCHS_FENCED,)
 
     def reduce(self, segment: Segment) -> list[Row]:
-        is_wanted = segment.is_kind(*_TRACES) | segment.is_word("f", QUERIES)
+        is_wanted = segment.is_kind(*_OF_PROCESSES) | segment.is_word("f", QUERIES)
         return list(segment.where(is_wanted).events(*self.columns))
 
     def judge(self, rows: list[Row]) -> Results:
@@ -83,19 +92,25 @@ class LeaderEpochsFenced(EventListCheck):
         traces: dict[Replica, list[Row]] = defaultdict(list)
         calls: dict[tuple[str, int | None], Row] = {}
         ids = _ids_of_names(event for _, event in rows)
+        processes = Processes(event for _, event in rows if event.kind in _OF_PROCESSES)
         for row, event in rows:
             if event.topic is None or event.partition is None or event.node is None:
                 continue
-            replica = Replica(event.topic, event.partition, event.topic_id or "", event.node)
             if event.leader_epoch is None:
                 continue
+            process = processes.of(event.node, event.time)
+            replica = Replica(
+                event.topic, event.partition, event.topic_id or "", event.node, process
+            )
             if event.kind in _TRACES:
                 traces[replica].append((row, event))
             elif len(ids[event.topic]) > 1:
                 continue
             elif event.kind == Kind.INVOKE:
                 calls[event.process, event.op] = (row, event)
-            elif (call := calls.pop((event.process, event.op), None)) is not None:
+            elif (call := calls.pop((event.process, event.op), None)) and process == processes.of(
+                event.node, call[1].time
+            ):
                 answers[replica] += _learned(call, (row, event))
         findings = [
             contradiction
@@ -111,6 +126,23 @@ class LeaderEpochsFenced(EventListCheck):
             findings=findings,
             numbers={"answers": float(answered)},
         )
+
+
+class Processes:
+    """Which process a broker had at a time."""
+
+    def __init__(self, traced: Iterable[Event]) -> None:
+        """``traced``: events with which processes begin, and later ones of theirs."""
+        by_node: dict[int | None, list[tuple[int, int | None]]] = defaultdict(list)
+        for event in sorted(traced, key=lambda event: (event.time, event.seq)):
+            by_node[event.node].append((event.time, event.incarnation))
+        self._by_node = by_node
+
+    def of(self, node: int, time: int) -> int | None:
+        """Return the incarnation that traced last up to this time; None if none did."""
+        traced = self._by_node[node]
+        index = bisect_right(traced, time, key=itemgetter(0))
+        return traced[index - 1][1] if index else None
 
 
 def _ids_of_names(events: Iterable[Event]) -> dict[str, set[str]]:

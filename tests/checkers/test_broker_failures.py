@@ -92,6 +92,14 @@ def test_the_leader_may_have_removed_the_dead_broker_before(epoch: int, count: i
     assert len(said) == count
 
 
+def test_a_member_that_the_controller_removes_later_comes_too_late() -> None:
+    removed = state(11, 20, 2, 0, [2])
+    chosen = state(10, 20, 2, 0, [2, 3])
+    before = (*BEFORE[:1], chosen, removed, grant(9, 20, 2, 1), OFFICE, committed(2, 10))
+    late = broker(5, 2, "alter-partition-handled", controller_epoch=1, zxid=11, error="NONE", **TP)
+    assert len(sentences(*before, ended(3, "broker-change-handled", 2), late)) == 1
+
+
 def test_a_replica_that_is_created_on_a_dead_broker_is_online_in_kafka() -> None:
     history_of_term = (OFFICE, ended(2, "controller-failover", 2), became(3, "New->Online"))
     assert sentences(*history_of_term, ended(4, "broker-change-handled", 2)) == []

@@ -68,6 +68,14 @@ def test_answers_at_the_same_time_do_not_contradict_each_other() -> None:
     assert judged(first, second).verdict is Verdict.VALID
 
 
+def test_another_process_may_be_given_an_older_epoch() -> None:
+    starts = broker(3, 1, "broker-started", incarnation=2)
+    given = [become_leader(5, 1, 1, 5, incarnation=2), *stating(6, 1, 1)]
+    assert judged(follows(1, 1, 2, 5), starts, given).verdict is Verdict.VALID
+    assert judged(follows(1, 1, 2, 5), starts, *stating(4, 1, 1)).verdict is Verdict.VALID
+    assert judged(starts, given, stating(8, 1, 2)).verdict is Verdict.INVALID
+
+
 def test_epochs_begin_again_with_a_topic_of_the_same_name() -> None:
     again = TP | {"topic_id": "another"}
     created = broker(4, 1, "become-leader", leader_epoch=0, log_end_offset=0, **again)
