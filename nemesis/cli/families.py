@@ -22,7 +22,7 @@ FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
         "leadership": ("leadership", "elections_answered", "transitions"),
         "metadata": ("states_sent", "control_effects", "metadata", "metadata_answers"),
-        "replication": ("replication", "segment_deletions", "tombstones"),
+        "replication": ("replication", "segment_deletions", "tombstones", "clean_stops"),
         "clients": (
             "log",
             "client_offsets",

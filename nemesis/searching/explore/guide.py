@@ -62,13 +62,15 @@ class Guide:
         indexes = range(len(self.corpus.entries))
         [index] = rng.choices(indexes, [self._weight(index) for index in indexes])
         self._varied[index] += 1
-        seed, plan = self.corpus.entries[index].seed, self.corpus.entries[index].plan
+        kept = self.corpus.entries[index]
+        seed, plan = kept.seed, kept.plan
         while True:
             if rng.random() < RESEED_SHARE:
                 seed = number
             else:
                 plan = change(rng, plan, self._limits)
-            if rng.random() >= FURTHER_CHANGE_SHARE:
+            # Two changes may undo each other.
+            if rng.random() >= FURTHER_CHANGE_SHARE and (seed, plan) != (kept.seed, kept.plan):
                 return Candidate(seed, plan)
 
     def learn(self, seed: int, plan: Plan, coverage: Coverage) -> None:
