@@ -47,7 +47,7 @@ class TopicConfigHandler:
         """Read the settings of these topics, as is done before logs of theirs are created; waits for ZooKeeper."""
         async with self._reading:
             configs = await self._zk_client.session.retry_across_sessions(
-                lambda: self._zk_client.configs.get_topic_configs(topics)
+                lambda: self._zk_client.configs.get_configs_of_existing_topics(topics)
             )
             return {topic: self._take_over(topic, configs[topic] or {}) for topic in topics}
 

@@ -7,8 +7,10 @@ ConfigEntityZNode and ConfigEntityChangeNotificationZNode of Kafka 3.9.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from nemesis.reference.zk import zk_data, znode_json
 from nemesis.reference.zk.errors import (
@@ -29,6 +31,8 @@ CLIENTS = "clients"
 DEFAULT = "<default>"
 """Stands for all brokers, or all clients."""
 CHANGE_PREFIX = "config_change_"
+LAG_TRIES: Final = 10
+LAG_PAUSE_S: Final = 0.02
 
 
 def entity_path(entity_type: str, name: str) -> str:
@@ -94,6 +98,23 @@ class ConfigZnodes:
                 return topic, None
 
         return dict(await pipelined(topics, read))
+
+    async def get_configs_of_existing_topics(
+        self, topics: Sequence[str]
+    ) -> dict[str, dict[str, str] | None]:
+        """As ``get_topic_configs``, from a member of the ensemble that knows the topics.
+
+        A topic and its settings are created together, so a member that lags has neither. A topic that is still
+        unknown after ``LAG_TRIES`` was deleted.
+        """
+        for _ in range(LAG_TRIES):
+            known = await pipelined(
+                topics, lambda topic: self._session.exists(zk_data.topic_path(topic))
+            )
+            if None not in known:
+                break
+            await asyncio.sleep(LAG_PAUSE_S)
+        return await self.get_topic_configs(topics)
 
     async def alter_entity_config(
         self,

@@ -129,6 +129,21 @@ def test_old_notifications_are_deleted_by_who_looks_at_them(zookeeper_address: s
     run(zookeeper_address, test)
 
 
+def test_settings_are_read_when_the_member_knows_the_topic(zookeeper_address: str) -> None:
+    async def test(broker: Broker) -> None:
+        reading = asyncio.ensure_future(
+            broker.zk_client.configs.get_configs_of_existing_topics(["late"])
+        )
+        await asyncio.sleep(0.03)
+        await broker.zookeeper.create("/config/topics/late", b'{"version":1,"config":{"a":"1"}}')
+        await broker.zookeeper.create("/brokers/topics/late", b"{}")
+        assert await reading == {"late": {"a": "1"}}
+        gone = await broker.zk_client.configs.get_configs_of_existing_topics(["gone"])
+        assert gone == {"gone": {}}
+
+    run(zookeeper_address, test)
+
+
 def test_a_broken_znode_of_an_entity_reads_as_no_settings_of_it(
     zookeeper_address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
