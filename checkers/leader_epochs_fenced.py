@@ -57,8 +57,8 @@ class Replica(NamedTuple):
     partition: int
     topic_id: str
     node: int
-    incarnation: int | None
-    """The broker's process; None before its first trace."""
+    incarnation: int
+    """The broker's process; 0 before its first trace."""
 
 
 class Known(NamedTuple):
@@ -133,16 +133,16 @@ class Processes:
 
     def __init__(self, traced: Iterable[Event]) -> None:
         """``traced``: events with which processes begin, and later ones of theirs."""
-        by_node: dict[int | None, list[tuple[int, int | None]]] = defaultdict(list)
+        by_node: dict[int | None, list[tuple[int, int]]] = defaultdict(list)
         for event in sorted(traced, key=lambda event: (event.time, event.seq)):
-            by_node[event.node].append((event.time, event.incarnation))
+            by_node[event.node].append((event.time, event.incarnation or 0))
         self._by_node = by_node
 
-    def of(self, node: int, time: int) -> int | None:
-        """Return the incarnation that traced last up to this time; None if none did."""
+    def of(self, node: int, time: int) -> int:
+        """Return the incarnation that traced last up to this time; 0 if none did."""
         traced = self._by_node[node]
         index = bisect_right(traced, time, key=itemgetter(0))
-        return traced[index - 1][1] if index else None
+        return traced[index - 1][1] if index else 0
 
 
 def _ids_of_names(events: Iterable[Event]) -> dict[str, set[str]]:

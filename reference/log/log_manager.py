@@ -342,20 +342,8 @@ class LogManager:
                 _logger.error("log directory %s is not closed cleanly: %s", directory.path, error)
             else:
                 for log in directory.logs.values():
-                    self._trace_closed(log)
+                    self._trace(Kind.LOG_CLOSED, log, log_dir=log.log_dir)
         self._logs.clear()
-
-    def _trace_closed(self, log: Log) -> None:
-        self._tracer.event(
-            Kind.LOG_CLOSED,
-            topic=log.topic_partition.topic,
-            topic_id=None if log.topic_id is None else str(log.topic_id),
-            partition=log.topic_partition.partition,
-            log_dir=log.log_dir,
-            log_start_offset=log.log_start_offset,
-            log_end_offset=log.log_end_offset,
-            high_watermark=log.high_watermark,
-        )
 
     def _for_each_directory(self, work: Callable[[LogDirectory], None]) -> None:
         """One that fails goes offline."""
@@ -406,15 +394,19 @@ class LogManager:
     def _trace_start(self, log: Log, reason: LogStartOffsetIncrementReason) -> None:
         if self._logs.get(log.topic_partition) is not log:
             return  # it is not served yet
+        self._trace(Kind.LOG_START_OFFSET, log, reason=reason.value)
+
+    def _trace(self, kind: Kind, log: Log, **columns: str) -> None:
+        """Trace which log it is and how far it goes."""
         self._tracer.event(
-            Kind.LOG_START_OFFSET,
+            kind,
             topic=log.topic_partition.topic,
             topic_id=None if log.topic_id is None else str(log.topic_id),
             partition=log.topic_partition.partition,
             log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,
             high_watermark=log.high_watermark,
-            reason=reason.value,
+            **columns,
         )
 
     def _delete_logs(self, *paths: str | None) -> None:

@@ -76,6 +76,11 @@ def test_another_process_may_be_given_an_older_epoch() -> None:
     assert judged(starts, given, stating(8, 1, 2)).verdict is Verdict.INVALID
 
 
+def test_an_answer_before_the_first_trace_is_of_another_process() -> None:
+    result = judged(stating(1, 1, 3), follows(4, 1, 2, 5), stating(5, 1, 2))
+    assert (result.verdict, result.numbers) == (Verdict.VALID, {"answers": 2})
+
+
 def test_epochs_begin_again_with_a_topic_of_the_same_name() -> None:
     again = TP | {"topic_id": "another"}
     created = broker(4, 1, "become-leader", leader_epoch=0, log_end_offset=0, **again)
