@@ -11,6 +11,7 @@
 * ``clients``   client processes that are killed and paused; ``client_selectors`` names their victims
 * ``power_cut``, ``corrupt_tail``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own;
   ``unsynced_writes`` what the first two have in common
+* ``operator``    an operator's requests through ZooKeeper: what ``delete_controller`` and ``elect_preferred`` share
 * ``stray_requests``   requests that arrive twice, after newer ones, or never
 * ``connections``   slow links and connections that are reset
 * ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow

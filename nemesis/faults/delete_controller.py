@@ -10,17 +10,17 @@ Effect: the znode of the old controller is gone. Undone: a controller has been e
 from __future__ import annotations
 
 from random import Random
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
-from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, SelectorUnresolved
+from nemesis.faults.base import FaultContext, Measured
 from nemesis.faults.cluster_view import Ephemeral
-from nemesis.interfaces.ensemble import Ensemble
+from nemesis.faults.operator import OperatorFault, controller_now
 from nemesis.support.node_names import node_of
 
 CONTROLLER_PATH: Final = "/controller"
 
 
-class DeleteController(Fault, frozen=True, kw_only=True):
+class DeleteController(OperatorFault, frozen=True, kw_only=True):
     """Delete ``/controller``, once."""
 
     name: ClassVar[str] = "delete-controller"
@@ -29,20 +29,10 @@ class DeleteController(Fault, frozen=True, kw_only=True):
     )
     effect: ClassVar[str] = "the znode of the old controller is gone"
     heal: ClassVar[str] = "a controller has been elected since"
-    needs: ClassVar[frozenset[type]] = frozenset({Ensemble})
-    shares_victim: ClassVar[bool] = True
-
-    @classmethod
-    def draw(cls, rng: Random, durations: DrawRange) -> Self:
-        del rng, durations
-        return cls()
 
     async def aim(self, context: FaultContext, rng: Random) -> DeleteControllerStrike:
         del rng
-        controller = await context.view.controller_now()
-        if controller is None:
-            raise SelectorUnresolved("there is no controller")
-        return DeleteControllerStrike(context, controller)
+        return DeleteControllerStrike(context, await controller_now(context))
 
 
 class DeleteControllerStrike:

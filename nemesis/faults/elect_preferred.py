@@ -11,37 +11,27 @@ from __future__ import annotations
 
 import json
 from random import Random
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
-from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, SelectorUnresolved
+from nemesis.faults.base import FaultContext, Measured
 from nemesis.faults.cluster_view import Ephemeral
-from nemesis.interfaces.ensemble import Ensemble
+from nemesis.faults.operator import OperatorFault, controller_now
 from nemesis.support.node_names import node_of
 
 ELECTION_PATH: Final = "/admin/preferred_replica_election"
 
 
-class ElectPreferred(Fault, frozen=True, kw_only=True):
+class ElectPreferred(OperatorFault, frozen=True, kw_only=True):
     """Ask for the preferred leader of each partition, once."""
 
     name: ClassVar[str] = "elect-preferred"
     summary: ClassVar[str] = "creates `/admin/preferred_replica_election` as operators do"
     effect: ClassVar[str] = "the znode was created"
     heal: ClassVar[str] = "a controller has removed the znode"
-    needs: ClassVar[frozenset[type]] = frozenset({Ensemble})
-    shares_victim: ClassVar[bool] = True
-
-    @classmethod
-    def draw(cls, rng: Random, durations: DrawRange) -> Self:
-        del rng, durations
-        return cls()
 
     async def aim(self, context: FaultContext, rng: Random) -> ElectPreferredStrike:
         del rng
-        controller = await context.view.controller_now()
-        if controller is None:
-            raise SelectorUnresolved("no broker is the controller")
-        return ElectPreferredStrike(context, controller)
+        return ElectPreferredStrike(context, await controller_now(context))
 
 
 class ElectPreferredStrike:
