@@ -19,6 +19,7 @@ from nemesis.interfaces.runtime import Missing
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.support.errors import UsageError
 from nemesis.targets.base import BrokerEndpoint, BrokerProgram, uses_zookeeper
+from nemesis.targets.kafka.properties import internal_topics
 from nemesis.targets.kafka.target import BROKER_LOGS, VERSION, KafkaTarget
 from nemesis.targets.reference import ReferenceTarget
 
@@ -73,7 +74,8 @@ class MixedTarget:
     ) -> dict[str, object]:
         """Return the configuration of a broker of its kind; raises ``UsageError``."""
         target = self._target_of(endpoint.broker_id)
-        return target.broker_properties(_without_judged_trace(endpoint), properties)
+        agreed = {**internal_topics(properties), **properties}
+        return target.broker_properties(_without_judged_trace(endpoint), agreed)
 
     def missing(self, properties: Mapping[str, object]) -> Missing:
         """Return what either kind of broker makes impossible, and containers."""

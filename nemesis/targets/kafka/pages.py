@@ -20,6 +20,8 @@ from nemesis.targets.kafka.properties import (
     DEFAULTS,
     HEARTBEAT,
     LEFT_OUT,
+    PARTITION_COUNTS,
+    PARTITIONS,
     QUORUM_LEFT_OUT,
     QUORUM_REFUSED,
     REPLICATION_FACTORS,
@@ -59,6 +61,7 @@ def properties_table() -> str:
                 for name in REPLICATION_FACTORS
             ),
             ("`transaction.state.log.min.isr`", "that of `min.insync.replicas`"),
+            *((f"`{name}`", f"`{PARTITIONS}` by default") for name in PARTITION_COUNTS),
             *((f"`{name}`", f"`{text_of(value)}` by default") for name, value in DEFAULTS.items()),
             (f"`{ROLES}`", "refused: it follows from the release"),
             *((f"`{name}`", f"left out: {reason}") for name, reason in LEFT_OUT.items()),

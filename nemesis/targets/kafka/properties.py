@@ -54,12 +54,18 @@ DEFAULTS: Final[Mapping[str, object]] = MappingProxyType(
         "log.cleaner.dedupe.buffer.size": 4 * 2**20,
         "num.io.threads": 4,
         "num.network.threads": 2,
-        "offsets.topic.num.partitions": 4,
-        "transaction.state.log.num.partitions": 4,
         "zookeeper.connection.timeout.ms": 600_000,
     }
 )
 """A topic exists because a client asked for it, and a broker that is cut off from ZooKeeper waits for it."""
+
+PARTITION_COUNTS: Final = ("offsets.topic.num.partitions", "transaction.state.log.num.partitions")
+PARTITIONS: Final = 4
+"""Of a topic of Kafka's own; 50 by default in Kafka."""
+REPLICATION_FACTORS: Final = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+)
 
 QUORUM_LEFT_OUT: Final = frozenset(
     {"zookeeper.session.timeout.ms", "zookeeper.connection.timeout.ms", CONTROL_TIMEOUT}
@@ -75,10 +81,6 @@ LARGER_SEGMENTS_SINCE: Final = (4, 0)
 MIN_SEGMENT_BYTES: Final = 1_048_576
 """What a segment has at least since then (KIP-1030): scenarios about segments have smaller ones."""
 
-REPLICATION_FACTORS: Final = (
-    "offsets.topic.replication.factor",
-    "transaction.state.log.replication.factor",
-)
 REQUEST_TIMEOUT: Final = "request.timeout.ms"
 ROLES: Final = "process.roles"
 PROTOCOL: Final = "inter.broker.protocol.version"
@@ -100,15 +102,26 @@ def translated(properties: Mapping[str, object], release: Release) -> dict[str, 
         for name, value in properties.items()
         if name not in LEFT_OUT and value is not None
     }
-    settings: dict[str, object] = {**DEFAULTS, **TIMEOUTS_MS}
-    settings |= dict.fromkeys(REPLICATION_FACTORS, kept.get("default.replication.factor", 1))
-    settings["transaction.state.log.min.isr"] = kept.get("min.insync.replicas", 1)
+    settings: dict[str, object] = {**DEFAULTS, **TIMEOUTS_MS, **internal_topics(kept)}
     # Kafka's controller gives a request up after this time; its socket time-out is for connecting only.
     settings[REQUEST_TIMEOUT] = kept.get(CONTROL_TIMEOUT, TIMEOUTS_MS[CONTROL_TIMEOUT])
     chosen = {**settings, **kept}
     if not release.uses_zookeeper:
         chosen = _for_quorum(chosen)
     return {name: text_of(value) for name, value in chosen.items()}
+
+
+def internal_topics(properties: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings of ``__consumer_offsets`` and ``__transaction_state``, on which all brokers must agree.
+
+    A broker looks for a group by its own number of partitions, also when another broker created the topic.
+    """
+    replicas = properties.get("default.replication.factor") or 1
+    return {
+        **dict.fromkeys(PARTITION_COUNTS, PARTITIONS),
+        **dict.fromkeys(REPLICATION_FACTORS, replicas),
+        "transaction.state.log.min.isr": properties.get("min.insync.replicas") or 1,
+    }
 
 
 def _for_quorum(settings: Mapping[str, object]) -> dict[str, object]:

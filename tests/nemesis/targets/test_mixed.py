@@ -50,6 +50,18 @@ def test_each_broker_is_configured_as_its_kind() -> None:
     assert reference["listeners"] == kafka["listeners"] == "PLAINTEXT://127.4.9.1:19092"
 
 
+@pytest.mark.parametrize(
+    "properties", [{}, {"default.replication.factor": 3, "offsets.topic.num.partitions": 7}]
+)
+def test_both_kinds_agree_on_the_topics_of_the_coordinators(properties: dict[str, object]) -> None:
+    """Each looks for a group by its own number of partitions, also when the other created the topic."""
+    reference = MIXED.broker_properties(ENDPOINT, properties)
+    kafka = MIXED.broker_properties(replace(ENDPOINT, broker_id=2), properties)
+    names = [name for name in kafka if name.startswith(("offsets.topic.", "transaction.state."))]
+    assert len(names) >= 5
+    assert {name: str(reference[name]) for name in names} == {name: kafka[name] for name in names}
+
+
 def test_a_trace_of_the_reference_is_kept_where_it_is_not_judged() -> None:
     traced = MIXED.broker_properties(ENDPOINT, {})
     assert traced["trace.file"] == "/run/logs/trace-of-broker-1.jsonl"
