@@ -1,7 +1,8 @@
-"""How a broker leaves a cluster: its replicas are moved away, and when it has none it is told to stop.
+"""How a broker leaves a cluster: its replicas are moved away, and when it has none of these it is stopped.
 
-It is looked once more when it has gone: an administrator may have given it a replica in the last moment. Then it starts
-again and leaves in another attempt.
+An administrator may have given it other replicas meanwhile. A broker that has gone gets no other one, so
+these are moved away then. If that cannot be done the broker starts again and leaves in another attempt: only the
+broker itself can delete its replica of a topic that is being deleted.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from nemesis.support.node_names import id_of
 GRACE_S = 5.0
 """A broker that leads nothing goes at once."""
 POLL_INTERVAL_S = 0.1
+LAST_MOVES_S = 5.0
+"""So long replicas may be moved away from a broker that is not there."""
 SETTLE_S = 0.5
 """So long after the end of its registration a topic may still be written whose replicas were chosen before."""
 
 
 async def depart(context: FaultContext, node: str, moves: Moves, *, patience_s: float) -> Measured:
-    """Let the broker leave; effective when it is dead, not registered, and nobody's replica.
+    """Let the broker leave; effective when it is dead, not registered, and has no replica.
 
     Otherwise ``detail`` says what was in the way when the patience was over, and it runs unless it has ended by itself.
     Raises ``NodeExited`` when it had to start again and did not.
@@ -37,7 +40,7 @@ async def depart(context: FaultContext, node: str, moves: Moves, *, patience_s: 
             return Measured(is_effective=False, detail={"exited": "it has ended by itself"})
         context.stopped.add(node)
         ended = await processes.terminate(node, grace_s=GRACE_S)
-        in_the_way = await _until_it_is_gone(context, node, deadline)
+        in_the_way = await _until_it_is_gone(context, node, moves, deadline)
         if in_the_way is None:
             return Measured(is_effective=True, detail={"ended": ended})
         await processes.restart(node)
@@ -46,18 +49,24 @@ async def depart(context: FaultContext, node: str, moves: Moves, *, patience_s: 
             return Measured(is_effective=False, detail={"in_the_way": in_the_way})
 
 
-async def _until_it_is_gone(context: FaultContext, node: str, deadline: float) -> str | None:
+async def _until_it_is_gone(
+    context: FaultContext, node: str, moves: Moves, deadline: float
+) -> str | None:
     """Wait until it is not registered, and a little longer; return what then still names it.
 
     A partition that has no state yet may be about to name it: it is waited for.
     """
-    loop = asyncio.get_running_loop()
+    loop, broker = asyncio.get_running_loop(), id_of(node)
     quiet_since: float | None = None
     while True:
         snapshot = await context.view.snapshot()
         trace, now = trace_of(snapshot, node), loop.time()
         if trace not in (None, REGISTERED):
-            return trace
+            if now > deadline or _is_being_deleted(snapshot, broker):
+                return trace
+            if await moves.away_from(broker, deadline=min(deadline, now + LAST_MOVES_S)):
+                return trace
+            continue
         if trace == REGISTERED or snapshot.unassigned:
             quiet_since = None
         elif quiet_since is None:
@@ -65,6 +74,14 @@ async def _until_it_is_gone(context: FaultContext, node: str, deadline: float) -
         if now > deadline or (quiet_since is not None and now - quiet_since >= SETTLE_S):
             return trace
         await asyncio.sleep(POLL_INTERVAL_S)
+
+
+def _is_being_deleted(snapshot: ClusterSnapshot, broker: int) -> bool:
+    """Return whether a topic with a replica there is being deleted."""
+    return any(
+        tp[0] in snapshot.deletions and broker in state.replicas
+        for tp, state in snapshot.partitions.items()
+    )
 
 
 REGISTERED = "it is registered"

@@ -43,10 +43,19 @@ class Moves:
         self._moved: dict[TopicPartition, Moved] = {}
 
     async def away_from(self, broker: int, *, deadline: float) -> list[TopicPartition]:
-        """Let no partition have a replica there; return those that still have one at the deadline, a loop time."""
-        return await self._until_nothing(
-            lambda observed: leaving(observed, broker, self._moved, self._rng), deadline
-        )
+        """Move the replicas away that it has now; return partitions that still have one at the deadline, a loop time.
+
+        What it is given meanwhile stays: under a workload that creates topics there would always be some.
+        """
+        begun = await self._context.view.snapshot()
+
+        def wanted(observed: ClusterSnapshot) -> Wanted:
+            left = leaving(observed, broker, self._moved, self._rng)
+            return {
+                tp: replicas for tp, replicas in left.items() if had(begun, broker, tp, observed)
+            }
+
+        return await self._until_nothing(wanted, deadline)
 
     async def onto(self, broker: int, *, count: int, deadline: float) -> list[TopicPartition]:
         """Give it one replica of each of ``count`` partitions; return those that it had not got by the deadline."""
@@ -85,6 +94,16 @@ class Moves:
             is_same = known is not None and known.topic_id == state.topic_id
             home = known.home if known is not None and is_same else state.target
             self._moved[tp] = Moved(state.topic_id, home, replicas)
+
+
+def had(begun: ClusterSnapshot, broker: int, tp: TopicPartition, now: ClusterSnapshot) -> bool:
+    """Return whether a broker had, or was about to have, a replica of this partition when a move began."""
+    if tp in begun.unassigned:
+        return True
+    state, observed = begun.partitions.get(tp), now.partitions.get(tp)
+    if state is None or broker not in state.replicas:
+        return False
+    return observed is None or observed.topic_id == state.topic_id
 
 
 def leaving(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from random import Random
 from typing import Any
 
@@ -64,6 +65,24 @@ async def healed(
 
 async def create_topic(context: FaultContext) -> None:
     """Three partitions, each led by another broker, or nearly so; returns when they are led."""
+    async with administrator(context) as client:
+        await client.create_topic("t", partitions=3, replication_factor=3, timeout_s=5.0)
+    while len((await context.view.snapshot()).partitions) < 3:
+        await asyncio.sleep(0.1)
+
+
+async def delete_topic(context: FaultContext) -> None:
+    """Ask for the end of that topic; returns when the controller has taken it up."""
+    async with administrator(context) as client:
+        with suppress(TimeoutError):
+            await client.delete_topic("t", timeout_s=0.5)
+    while "t" not in (await context.view.snapshot()).deletions:
+        await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def administrator(context: FaultContext) -> AsyncIterator[KafkaAdmin]:
+    """A client that knows the cluster."""
     runtime = context.runtime
     client = KafkaAdmin(
         [(address.host, address.port) for address in bootstrap(runtime.cluster)],
@@ -74,8 +93,6 @@ async def create_topic(context: FaultContext) -> None:
     )
     try:
         await client.refresh_metadata()
-        await client.create_topic("t", partitions=3, replication_factor=3, timeout_s=5.0)
+        yield client
     finally:
         client.close()
-    while len((await context.view.snapshot()).partitions) < 3:
-        await asyncio.sleep(0.1)

@@ -20,12 +20,18 @@ from nemesis.faults.remove_broker import RemoveBroker
 from nemesis.faults.rolling_restart import RollingRestart
 from nemesis.history.events import Event, Kind
 from nemesis.interfaces.errors import NodeExited
-from nemesis.interfaces.links import FETCH_API_KEY, Link
+from nemesis.interfaces.links import CONTROL_API_KEYS, FETCH_API_KEY, Link
 from nemesis.runtimes.simulation.processes import SimulationMembership
 from nemesis.support.errors import UsageError
 from nemesis.support.node_names import id_of, node_of
 from nemesis.testing import assert_valid, simulate_plan
-from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
+from tests.nemesis.faults.simulated_cluster import (
+    create_topic,
+    delete_topic,
+    healed,
+    in_cluster,
+    struck,
+)
 
 BROKERS = ["broker-1", "broker-2", "broker-3"]
 
@@ -130,14 +136,28 @@ class TestRemoveBroker:
 
         in_cluster(test)
 
-    def test_one_that_is_given_a_replica_in_the_last_moment_goes_in_a_second_attempt(self) -> None:
+    def test_a_replica_that_it_is_given_in_the_last_moment_is_moved_when_it_has_gone(self) -> None:
         async def test(context: FaultContext) -> None:
             await create_topic(context)
-            moves = TooEarly(context, Random(1))
-            left = await depart(context, "broker-2", moves, patience_s=20.0)
+            left = await depart(context, "broker-2", TooEarly(context, Random(1)), patience_s=20.0)
+            assert left.is_effective
+            assert left.detail["ended"]["pid"] == 1
+            assert trace_of(await context.view.snapshot(), "broker-2") is None
+
+        in_cluster(test)
+
+    def test_it_comes_back_for_a_topic_that_is_being_deleted(self) -> None:
+        async def test(context: FaultContext) -> None:
+            await create_topic(context)
+            controller = (await context.view.snapshot()).controller
+            assert controller is not None
+            node = next(name for name in BROKERS if id_of(name) != controller.broker_id)
+            left = await depart(context, node, WhileATopicIsDeleted(context, node), patience_s=20.0)
             assert left.is_effective
             assert left.detail["ended"]["pid"] == 2
-            assert trace_of(await context.view.snapshot(), "broker-2") is None
+            snapshot = await context.view.snapshot()
+            assert not snapshot.partitions
+            assert not snapshot.deletions
 
         in_cluster(test)
 
@@ -237,6 +257,26 @@ class TooEarly(Moves):
         if self.is_wrong:
             self.is_wrong = False
             return []
+        return await super().away_from(broker, deadline=deadline)
+
+
+class WhileATopicIsDeleted(Moves):
+    """Says at first that there is nothing to move, while the broker does not hear of a deletion."""
+
+    def __init__(self, context: FaultContext, node: str) -> None:
+        super().__init__(context, Random(1))
+        self._cluster = context
+        links = frozenset(Link(other, node, key) for other in BROKERS for key in CONTROL_API_KEYS)
+        self._hold = context.links.guard(HoldRequests(links))
+        self._is_wrong = True
+
+    async def away_from(self, broker: int, *, deadline: float) -> list[tuple[str, int]]:
+        if self._is_wrong:
+            self._is_wrong = False
+            await self._hold.put()
+            await delete_topic(self._cluster)
+            return []
+        await self._hold.remove()
         return await super().away_from(broker, deadline=deadline)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from nemesis.faults.departure import REGISTERED, trace_of
-from nemesis.faults.moves import Moved, coming, leaving, pending, returning
+from nemesis.faults.moves import Moved, coming, had, leaving, pending, returning
 from nemesis.faults.rolling_restart import RestartOrder, missing_of, next_in_turn
 
 TP = ("orders", 0)
@@ -47,6 +48,40 @@ def cluster(
         partitions={(topic, 0): partition for topic, partition in partitions.items()},
         deletions=deletions,
     )
+
+
+class TestHad:
+    """A departure ends, although topics are created meanwhile."""
+
+    @pytest.mark.parametrize(
+        ("begun", "now", "is_moved"),
+        [
+            pytest.param(
+                cluster(orders=state(1, 2)), cluster(orders=state(1, 2)), True, id="it had it"
+            ),
+            pytest.param(cluster(orders=state(1, 2)), cluster(), True, id="it had it; it is gone"),
+            pytest.param(
+                cluster(orders=state(1, 3)), cluster(orders=state(1, 2)), False, id="given since"
+            ),
+            pytest.param(cluster(), cluster(orders=state(1, 2)), False, id="created since"),
+            pytest.param(
+                replace(cluster(), unassigned=(TP,)),
+                cluster(orders=state(1, 2)),
+                True,
+                id="about to have it",
+            ),
+            pytest.param(
+                cluster(orders=state(1, 2)),
+                cluster(orders=replace(state(1, 2), topic_id=SECOND_EPOCH)),
+                False,
+                id="created again",
+            ),
+        ],
+    )
+    def test_only_what_it_had_is_moved(
+        self, begun: ClusterSnapshot, now: ClusterSnapshot, is_moved: bool
+    ) -> None:
+        assert had(begun, 2, TP, now) == is_moved
 
 
 class TestLeaving:
