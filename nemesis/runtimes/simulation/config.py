@@ -39,7 +39,7 @@ class SimulationRuntimeConfig:
         """Raises ``UsageError`` when the target cannot be simulated or a broker property is wrong."""
         if self.target != TARGET:
             raise UsageError(
-                f"the target {self.target!r} cannot be simulated: the runtime simulation runs {TARGET} only"
+                f"the target {self.target!r} cannot be simulated: choose another --runtime, or the target {TARGET}"
             )
         for broker in names("broker", self.broker_count):
             self.properties_of(broker)

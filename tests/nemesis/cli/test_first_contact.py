@@ -73,6 +73,15 @@ def test_an_error_of_a_command_points_to_its_help(
     assert "`nemesis run --help`" in capsys.readouterr().err
 
 
+def test_a_target_that_cannot_be_simulated_is_refused_with_the_remedy(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert call(["run", "topics", "--target", "mixed", "--runtime", "simulation"]) == EXIT_USAGE
+    error = capsys.readouterr().err
+    assert "'mixed'" in error
+    assert "--runtime" in error
+
+
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
