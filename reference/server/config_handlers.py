@@ -44,7 +44,7 @@ class TopicConfigHandler:
         self._reading = asyncio.Lock()
 
     async def fetch_topic_configs(self, topics: Sequence[str]) -> dict[str, dict[str, Value]]:
-        """Read the settings of these topics, as is done before logs of theirs are created; waits for ZooKeeper."""
+        """Read these topics' settings, as is done before logs are loaded or created; waits for ZooKeeper."""
         async with self._reading:
             configs = await self._zk_client.session.retry_across_sessions(
                 lambda: self._zk_client.configs.get_configs_of_existing_topics(topics)

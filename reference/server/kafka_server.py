@@ -220,6 +220,8 @@ class KafkaServer:
         await session.retry_across_sessions(self._broker_configs.initialize)
         await session.retry_across_sessions(self._client_configs.initialize)
         self._started.push_async_callback(self.controller.shutdown)
+        topics = await session.retry_across_sessions(self._zk_client.topics.get_all_topics)
+        await self._topic_configs.fetch_topic_configs(topics)
         self._load_logs(BrokerMetadata(cluster_id, self._config.broker_id))
         self._started.callback(self.log_manager.close)
         self.log_manager.startup(self._scheduler, self.replica_manager.storage_failures.note)

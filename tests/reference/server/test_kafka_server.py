@@ -24,7 +24,7 @@ from nemesis.reference.server.broker_metadata_checkpoint import InconsistentClus
 from nemesis.reference.server.kafka_server import KafkaServer
 from nemesis.reference.trace import Kind
 from nemesis.reference.zk import zk_data
-from tests.reference.cluster.hosting import config
+from tests.reference.cluster.hosting import TP, config, log_manager
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer, until
 from tests.reference.free_port import HOST, free_port
 from tests.reference.session_expiry import expire
@@ -279,6 +279,44 @@ def test_a_log_directory_that_cannot_be_marked_as_ones_own_goes_offline(
             await until(lambda: server.log_manager.live_log_dirs == (good,))
         finally:
             await server.shutdown()
+
+    run(test())
+
+
+def test_logs_are_loaded_under_the_settings_of_their_topics(
+    tmp_path: Path, zookeeper_address: str
+) -> None:
+    """No controller has sent anything yet; by the settings of the broker the records would be deleted."""
+    logs = log_manager(config(tmp_path))
+    logs.get_or_create_log(TP, None, is_new=True)
+    logs.close()
+
+    async def test() -> None:
+        client = KazooClient(zookeeper_address)
+        await asyncio.to_thread(client.start)
+
+        def prepare() -> None:
+            client.create(
+                "/controller", b'{"version":1,"brokerid":9,"timestamp":"0"}', ephemeral=True
+            )
+            client.create(
+                "/brokers/topics/t", b'{"version":2,"partitions":{"0":[1]}}', makepath=True
+            )
+            settings = b'{"version":1,"config":{"cleanup.policy":"compact"}}'
+            client.create("/config/topics/t", settings, makepath=True)
+
+        await asyncio.to_thread(prepare)
+        zookeeper = KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None)
+        server, _, _ = broker(tmp_path, zookeeper)
+        try:
+            await server.startup()
+            log = server.log_manager.get_log(TP)
+            assert log is not None
+            assert log.config.cleanup_policy == ("compact",)
+        finally:
+            await server.shutdown()
+            await asyncio.to_thread(client.stop)
+            client.close()
 
     run(test())
 
