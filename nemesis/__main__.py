@@ -33,6 +33,8 @@ def main() -> None:
     except Exception:  # noqa: BLE001 - an incomplete installation; the rest is caught where it happens
         traceback.print_exc()
         code = EXIT_CRASH
+    # At its exit Python would look for garbage among all that was imported. Files are closed where they are written.
+    gc.freeze()
     sys.exit(code)
 
 
