@@ -70,6 +70,8 @@ def _values_by_word(rows: pa.Table, column: str, of: str) -> ValueByWord | None:
 
 def _run_on(rows: pa.Table) -> bool:
     offsets, values = (rows.column(name) for name in ("offsets", "values"))
+    if offsets.null_count == values.null_count == rows.num_rows:
+        return True
     lengths = pc.fill_null(pc.list_value_length(offsets), 0).to_numpy()
     if (lengths != pc.fill_null(pc.list_value_length(values), 0).to_numpy()).any():
         return False
@@ -96,7 +98,10 @@ def numbered(column: pa.ChunkedArray) -> Numbered:
 def _renumbered(encoded: pa.DictionaryArray) -> Numbered:
     """Number the values that rows have; a dictionary may contain others."""
     words = [*encoded.dictionary.to_pylist(), None]
-    code = encoded.indices.fill_null(len(words) - 1).to_numpy()
+    indices = encoded.indices
+    code = (indices.fill_null(len(words) - 1) if indices.null_count else indices).to_numpy()
     is_used = np.bincount(code, minlength=len(words)) > 0
+    if is_used[:-1].all() and not is_used[-1]:
+        return code, words[:-1]
     number_of_code = np.cumsum(is_used) - 1
     return number_of_code[code], [word for word, used in zip(words, is_used, strict=True) if used]

@@ -78,6 +78,7 @@ _GROWING_NUMBERS: Final = (
     "log_end_offset",
     "zxid",
     "wall_ms",
+    "key",
     "value",
     "sequence",
 )
@@ -157,7 +158,14 @@ def row_groups(rows: pa.Table) -> Iterator[pa.Table]:
 
 def _cuts(kinds: pa.ChunkedArray) -> list[int]:
     """Where long stretches of frequent kinds begin and end, and the first and the last row."""
-    is_frequent = pc.is_in(kinds.cast(pa.string()), pa.array(sorted(_FREQUENT))).to_numpy()
+    # Of each chunk's dictionary the frequent words, then of its rows: no row becomes a text.
+    is_frequent = np.concatenate(
+        [
+            np.isin(chunk.dictionary.to_pylist(), sorted(_FREQUENT))[chunk.indices.to_numpy()]
+            for chunk in kinds.chunks
+        ]
+        or [np.zeros(0, dtype=np.bool_)]
+    )
     infrequent = np.concatenate(([-1], np.flatnonzero(~is_frequent), [len(kinds)]))
     long = np.flatnonzero(np.diff(infrequent) > LONG_STRETCH)
     cuts: list[int] = np.unique(

@@ -30,17 +30,18 @@ Findings are data that checkers made; this package only renders them, and draws 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from nemesis.checkers.framework.model import Outcome
 from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory, RunInfo, write_atomically
-from nemesis.reports.containers import containers
-from nemesis.reports.html import render as render_page
-from nemesis.reports.junit import render as render_junit
 
-__all__ = ["Results", "write"]
+__all__ = ["RENDERER", "Results", "write"]
+
+RENDERER: Final = "nemesis.reports.html"
+"""The module whose import takes longest. ``write`` imports it; another thread may do so before."""
 
 
 class Results(Outcome, frozen=True, kw_only=True):
@@ -62,6 +63,11 @@ def write(
     """
     info = run.read_info()
     history = open_history(run.history)
+    # Imported here: templates and pictures take a tenth of a second, and what a console says needs none.
+    from nemesis.reports.containers import containers
+    from nemesis.reports.html import render as render_page
+    from nemesis.reports.junit import render as render_junit
+
     page = render_page(info, outcome, history, containers(run.path), notes, story)
     fields = {name: getattr(outcome, name) for name in outcome.__struct_fields__}
     results = msgspec.json.encode(Results(**{**fields, "run": info}))

@@ -57,17 +57,18 @@ def operations(rows: Segment, origin_ns: int) -> Mapping[str, Operations]:
         outcome[own.is_kind(kind)] = number
     by_time = np.argsort(time[begun], kind="stable")
     begun, ended = begun[by_time], ended[by_time]
+    start, stop, ending, of = time[begun], time[ended], outcome[ended], function[begun]
     by_function: dict[str, Operations] = {}
     for code, name in enumerate(names):
-        of_function = function[begun] == code
         invoked = int(np.count_nonzero(invoke & (function == code)))
         if invoked:
-            start, stop = time[begun[of_function]], time[ended[of_function]]
+            of_function = of == code
+            begins = start[of_function]
             by_function[name] = Operations(
-                invoked_s=(start - origin_ns) / NS,
-                latency_s=(stop - start) / NS,
-                outcome=outcome[ended[of_function]],
-                open=invoked - int(of_function.sum()),
+                invoked_s=(begins - origin_ns) / NS,
+                latency_s=(stop[of_function] - begins) / NS,
+                outcome=ending[of_function],
+                open=invoked - len(begins),
             )
     return dict(sorted(by_function.items(), key=lambda item: -len(item[1])))
 
@@ -114,10 +115,8 @@ def rates(
     """Return the middles of the bins in seconds, and per outcome the operations per second of each bin."""
     bins = max(1, int(np.ceil(duration_s / width_s)))
     bin_of = np.minimum((completed_s / width_s).astype(np.int64), bins - 1)
-    per_s = {
-        kind: np.bincount(bin_of[outcome == number], minlength=bins) / width_s
-        for number, kind in enumerate(OUTCOMES)
-    }
+    counts = np.bincount(outcome * bins + bin_of, minlength=bins * len(OUTCOMES))
+    per_s = dict(zip(OUTCOMES, counts.reshape(len(OUTCOMES), bins) / width_s, strict=True))
     return np.asarray((np.arange(bins) + 0.5) * width_s, dtype=np.float64), per_s
 
 

@@ -28,6 +28,8 @@ INVOKE: Final = 0
 NO_ROW: Final = -1
 WORTH_COMPILED: Final = 16_384
 """Rows that are worth importing compiled code for."""
+MOST_BITS: Final = 63
+"""Of a number that is not negative."""
 SPARSE: Final = 8
 """Numbers are looked up in an array if they span at most this many positions for each."""
 
@@ -87,8 +89,24 @@ def sequence_numbers(numbers: Numbers) -> tuple[Numbers, int]:
     low, high = int(numbers.min()), int(numbers.max())
     if high - low < SPARSE * len(numbers):
         return numbers - low, high - low + 1
+    if (high - low).bit_length() + len(numbers).bit_length() < MOST_BITS:
+        return _numbered_by_sorting(numbers - low)
     distinct, inverse = np.unique(numbers, return_inverse=True)
     return inverse.astype(np.int64), len(distinct)
+
+
+def _numbered_by_sorting(numbers: Numbers) -> tuple[Numbers, int]:
+    """The same for numbers from 0 with so few bits that each can be sorted together with its position.
+
+    numpy sorts numbers themselves several times as fast as their positions.
+    """
+    shift = len(numbers).bit_length()
+    together = (numbers << shift) | np.arange(len(numbers))
+    together.sort()
+    is_next = np.diff(together >> shift) != 0
+    ids = np.empty(len(numbers), dtype=np.int64)
+    ids[together & ((1 << shift) - 1)] = np.concatenate(([0], np.cumsum(is_next)))
+    return ids, int(np.count_nonzero(is_next)) + 1
 
 
 def in_history_order(operations: Operations) -> Operations:

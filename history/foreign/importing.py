@@ -106,6 +106,8 @@ CHANGES: Final = frozenset(
 """Functions that change an object of some workload: without these operations a history lacks some."""
 PROBE_BYTES: Final = 64 * 1024
 HASHED_BYTES: Final = 1024 * 1024
+DIGESTED_BYTES: Final = 8 * 1024 * 1024
+"""Read and digested without Python's lock. A thread waits up to 5 ms for the lock after each block."""
 IGNORE_TIME: Final = TRANSACTIONS | {
     "queue",
     "unique-ids",
@@ -390,5 +392,8 @@ def sha256_of(path: Path) -> str:
         for log in log_files(path):
             digest.update(log.read_bytes())
         return digest.hexdigest()
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    digest, block = hashlib.sha256(), bytearray(DIGESTED_BYTES)
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(block):
+            digest.update(memoryview(block)[:count])
+    return digest.hexdigest()

@@ -10,8 +10,10 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -75,6 +77,8 @@ def judge(
     ``known`` which known behaviour of Kafka does not count in the verdict.
     Blocks. Raises ``HistoryError`` when the run cannot be used and OSError when it cannot be written.
     """
+    # Compiled code and Arrow let go of Python's lock: what renders reports is imported meanwhile.
+    ThreadPoolExecutor(1).submit(import_module, reports.RENDERER)
     start = partial(spark.context, spark_master) if engine == "spark" else None
     with _starting_spark(spark_master) if start is not None else nullcontext():
         salvage(run)

@@ -20,7 +20,7 @@ EXCEPTIONS = {
         " _log_destroy_pending"
     ),
     "parameters that asyncio passes by name": "backlog executor",
-    "io.RawIOBase and yaml.SafeDumper call these methods": "readable readinto ignore_aliases",
+    "io.RawIOBase and yaml.SafeDumper call these methods": "readable ignore_aliases",
     "isinstance calls it": "__instancecheck__",
     "Python calls these functions of a module (PEP 562)": "__getattr__ __dir__",
     "kazoo reads these attributes of a handler": "callback_queue completion_queue",

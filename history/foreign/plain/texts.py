@@ -92,10 +92,10 @@ def divide(text: Text, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
     chunks: list[Chunk] = []
     start = first_line = lines = done = 0
     while count := text.read(done, block):
-        feeds = np.flatnonzero(block[:count] == LINE_FEED)
-        if len(feeds):
-            lines += len(feeds)
-            stop = done + int(feeds[-1]) + 1
+        is_feed = block[:count] == LINE_FEED
+        if feeds := int(np.count_nonzero(is_feed)):
+            lines += feeds
+            stop = done + count - int(np.argmax(is_feed[::-1]))
             chunks.append(Chunk(start, stop, first_line, lines - first_line))
             start, first_line = stop, lines
         done += count
