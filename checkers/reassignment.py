@@ -19,10 +19,10 @@ with Kafka too: that is reported and allowed. A controller has heard of a regist
 its broker epoch (``nemesis.checkers.addressed``).
 
 Limits: judged by what the harness saw at the end (``nemesis.checkers.end_state``). A partition whose first replicas
-nobody described can be anywhere until it is moved. (a) is not judged where the topic was deleted and created again: a
-move may have been meant for an earlier life of it. Without ZooKeeper's log no log counts as left behind with reason,
-and topics have one life. Requests of releases before 2.2 carry no broker epoch: there every log that is left behind
-is excused.
+nobody described before the first request can be anywhere until it is moved. (a) is not judged where the topic was
+deleted and created again: a move may have been meant for an earlier life of it. Without ZooKeeper's log no log counts
+as left behind with reason, and topics have one life. Requests of releases before 2.2 carry no broker epoch: there every
+log that is left behind is excused.
 """
 
 from __future__ import annotations
@@ -75,14 +75,18 @@ class Moves:
     possible: Possible[Assignment, Effect] = field(default_factory=lambda: _from(ANYWHERE))
     last: int | None = None
     """The row of the last success."""
+    is_asked: bool = False
+    """Whether a move or a cancel was requested so far."""
 
     def tell(self, row: int, event: Event) -> None:
         replicas = tuple(event.replicas or ())
         if event.kind == Kind.OK:
             self.last = row
         if event.f != DESCRIBE:
+            self.is_asked = True
             follow(self.possible, event, (event.f or "", replicas))
-        elif event.kind == Kind.OK:
+        elif event.kind == Kind.OK and not self.is_asked:
+            # After a request the answer may be older or newer than its move, so it rules nothing out.
             self.possible = _from(Assignment(replicas))
 
     def ends(self) -> list[tuple[int, ...]]:
