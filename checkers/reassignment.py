@@ -6,8 +6,12 @@
     the moves and cancels that were asked for and what came of each;
 (b) its replicas, and no other broker, have a log of it.
 
+And (c) a move that an operator requests through ``/admin/reassign_partitions`` is taken out of this znode only when it
+has been made, or cannot or must not be (``nemesis.checkers.requested_moves``).
+
 Smallest breaks: (a) ok(describe t-0: 1, 2), ok(reassign t-0 to 2, 3), at the end t-0 has replicas 1, 2; (b) at the end
-t-0 has replicas 2, 3, and broker 1 keeps a log of it.
+t-0 has replicas 2, 3, and broker 1 keeps a log of it; (c) t-0 has replicas 1, 2; the znode is created with t-0 to 2, 3,
+and deleted by the controller.
 
 That no reassignment is still in progress, and that the ISR is the whole assignment, is the property ``convergence``;
 that nothing is lost on the way is told by ``nemesis.checkers.replication`` and ``nemesis.checkers.log``.
@@ -43,6 +47,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.possible import Possible
+from nemesis.checkers.requested_moves import dropped
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 
@@ -126,6 +131,7 @@ class Reassignment(Administered):
             if tp[0] not in assigned.deleted:
                 findings += self._elsewhere(tp, row, moves.get(tp))
             findings += self._logs(tp, row, observed, assigned)
+        findings += _not_made(rows)
         return conclude(REASSIGNMENT, checked=len(settled), findings=findings)
 
     def _elsewhere(
@@ -175,6 +181,17 @@ class Reassignment(Administered):
         return finding(
             self.name, tp_name(*tp), sentence, removal.row, row, log, verdict=Verdict.VALID
         )
+
+
+def _not_made(rows: Iterable[Row]) -> Iterator[Finding]:
+    """(c)."""
+    for move in dropped(rows):
+        name = tp_name(*move.tp)
+        sentence = (
+            f"An operator requested replicas {list(move.target)} of {name}. The controller took the request out of the "
+            "znode, and the partition did not get these replicas."
+        )
+        yield finding(REASSIGNMENT.name, name, sentence, move.requested, move.removed)
 
 
 def _moves(rows: Iterable[Row]) -> dict[TopicPartition, Moves]:

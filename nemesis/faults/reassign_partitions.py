@@ -86,9 +86,7 @@ class ReassignPartitionsStrike:
         wanted = {tp: replicas for tp, (_, replicas) in self._requests.items()}
         self._open = self._context.administrator.open_moves(wanted, REASSIGNMENT_PATH)
         is_created = await self._context.zookeeper.create(REASSIGNMENT_PATH, encoded(wanted))
-        if not is_created:
-            # The znode can be ours nevertheless: an attempt that got no answer may have created it.
-            self._end(())
+        # Without an answer the attempt is repeated, so a znode that exists can be the fault's own: the moves stay open.
         moves = dict(zip(named(list(wanted)), map(list, wanted.values()), strict=True))
         return Measured(is_effective=is_created, detail={"moves": moves, "existed": not is_created})
 
@@ -100,19 +98,15 @@ class ReassignPartitionsStrike:
         if not is_left and self._open is not None:
             # The znode was gone before this look, so no controller begins the moves after it.
             partitions = (await self._context.view.snapshot()).partitions
-            self._end(
+            self._open.end(
                 [
                     tp
                     for tp, (chosen, replicas) in self._requests.items()
                     if is_made(chosen, replicas, partitions.get(tp))
                 ]
             )
-        return Measured(is_effective=not is_left, detail={"is_left": is_left})
-
-    def _end(self, made: Collection[TopicPartition]) -> None:
-        if self._open is not None:
-            self._open.end(made)
             self._open = None
+        return Measured(is_effective=not is_left, detail={"is_left": is_left})
 
 
 def _touched(context: FaultContext) -> set[int]:

@@ -124,8 +124,8 @@ def test_a_request_that_is_there_is_not_overwritten() -> None:
         znode = await context.zookeeper.get(REASSIGNMENT_PATH)
         assert znode is not None
         assert znode[0] == b"of another operator"
-        assert [*outcomes(events).values()] == [["invoke", "info"]] * 2
         assert not (await strike.verify()).is_effective
+        assert [*outcomes(events).values()] == [["invoke"]] * 2
 
     recorded_in_cluster(test)
 
