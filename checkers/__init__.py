@@ -28,6 +28,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``transactions``       markers, transactions that hang, what readers of committed records are given, and who is fenced
 * ``elections_answered``    preferred elections that are asked for are made
 * ``deletion``, ``reassignment``   administrators' requests take effect, and nothing else does
+* ``requested_moves``   moves requested through ZooKeeper that a controller dropped
 * ``possible``, ``administered``   their models: the states that are possible after the known operations
 * ``exceptions``       no broker raises an exception that it does not foresee
 * ``convergence``, ``liveness``    whether the cluster recovered, and in time; how long what was missing

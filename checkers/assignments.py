@@ -160,7 +160,7 @@ def decoded(data: str | None) -> dict[int, Assignment]:
         return {}
     return {
         int(name): Assignment(*(_brokers(value, column, name) for column in _COLUMNS))
-        for name in value.get("partitions") or {}
+        for name in _by_partition(value, "partitions")
         if name.isdecimal()
     }
 
@@ -169,5 +169,10 @@ _COLUMNS = ("partitions", "adding_replicas", "removing_replicas")
 
 
 def _brokers(value: dict[str, Any], column: str, partition: str) -> tuple[int, ...]:
-    listed = (value.get(column) or {}).get(partition) or ()
+    listed = _by_partition(value, column).get(partition) or ()
     return tuple(broker for broker in listed if type(broker) is int)
+
+
+def _by_partition(value: dict[str, Any], column: str) -> dict[str, Any]:
+    listed = value.get(column)
+    return listed if isinstance(listed, dict) else {}

@@ -6,8 +6,12 @@
     the moves and cancels that were asked for and what came of each;
 (b) its replicas, and no other broker, have a log of it.
 
+And (c) a move that an operator requests through ``/admin/reassign_partitions`` is taken out of this znode only when it
+has been made, or cannot or must not be (``nemesis.checkers.requested_moves``).
+
 Smallest breaks: (a) ok(describe t-0: 1, 2), ok(reassign t-0 to 2, 3), at the end t-0 has replicas 1, 2; (b) at the end
-t-0 has replicas 2, 3, and broker 1 keeps a log of it.
+t-0 has replicas 2, 3, and broker 1 keeps a log of it; (c) t-0 has replicas 1, 2; the znode is created with t-0 to 2, 3,
+and deleted by the controller.
 
 That no reassignment is still in progress, and that the ISR is the whole assignment, is the property ``convergence``;
 that nothing is lost on the way is told by ``nemesis.checkers.replication`` and ``nemesis.checkers.log``.
@@ -19,10 +23,10 @@ with Kafka too: that is reported and allowed. A controller has heard of a regist
 its broker epoch (``nemesis.checkers.addressed``).
 
 Limits: judged by what the harness saw at the end (``nemesis.checkers.end_state``). A partition whose first replicas
-nobody described can be anywhere until it is moved. (a) is not judged where the topic was deleted and created again: a
-move may have been meant for an earlier life of it. Without ZooKeeper's log no log counts as left behind with reason,
-and topics have one life. Requests of releases before 2.2 carry no broker epoch: there every log that is left behind
-is excused.
+nobody described before the first request can be anywhere until it is moved. (a) is not judged where the topic was
+deleted and created again: a move may have been meant for an earlier life of it. Without ZooKeeper's log no log counts
+as left behind with reason, and topics have one life. Requests of releases before 2.2 carry no broker epoch: there every
+log that is left behind is excused.
 """
 
 from __future__ import annotations
@@ -43,6 +47,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.possible import Possible
+from nemesis.checkers.requested_moves import dropped
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 
@@ -75,14 +80,18 @@ class Moves:
     possible: Possible[Assignment, Effect] = field(default_factory=lambda: _from(ANYWHERE))
     last: int | None = None
     """The row of the last success."""
+    is_asked: bool = False
+    """Whether a move or a cancel was requested so far."""
 
     def tell(self, row: int, event: Event) -> None:
         replicas = tuple(event.replicas or ())
         if event.kind == Kind.OK:
             self.last = row
         if event.f != DESCRIBE:
+            self.is_asked = True
             follow(self.possible, event, (event.f or "", replicas))
-        elif event.kind == Kind.OK:
+        elif event.kind == Kind.OK and not self.is_asked:
+            # After a request the answer may be older or newer than its move, so it rules nothing out.
             self.possible = _from(Assignment(replicas))
 
     def ends(self) -> list[tuple[int, ...]]:
@@ -122,6 +131,7 @@ class Reassignment(Administered):
             if tp[0] not in assigned.deleted:
                 findings += self._elsewhere(tp, row, moves.get(tp))
             findings += self._logs(tp, row, observed, assigned)
+        findings += _not_made(rows)
         return conclude(REASSIGNMENT, checked=len(settled), findings=findings)
 
     def _elsewhere(
@@ -171,6 +181,17 @@ class Reassignment(Administered):
         return finding(
             self.name, tp_name(*tp), sentence, removal.row, row, log, verdict=Verdict.VALID
         )
+
+
+def _not_made(rows: Iterable[Row]) -> Iterator[Finding]:
+    """(c)."""
+    for move in dropped(rows):
+        name = tp_name(*move.tp)
+        sentence = (
+            f"An operator requested replicas {list(move.target)} of {name}. The controller took the request out of the "
+            "znode, and the partition did not get these replicas."
+        )
+        yield finding(REASSIGNMENT.name, name, sentence, move.requested, move.removed)
 
 
 def _moves(rows: Iterable[Row]) -> dict[TopicPartition, Moves]:

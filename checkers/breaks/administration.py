@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Final
 
 from nemesis.checkers.breaks.events import broker, client, znode
 from nemesis.history.events import Event
+
+REASSIGNMENT_PATH: Final = "/admin/reassign_partitions"
 
 
 def asked(time: int, f: str, outcome: str = "ok", **columns: Any) -> list[Event]:
@@ -55,6 +58,19 @@ def topic_znode(
 
 def assigned(zxid: int, *replicas: int) -> Event:
     return topic_znode(zxid, f'{{"partitions": {{"0": {list(replicas)}}}}}', zk_op="setData")
+
+
+def requested_moves(
+    zxid: int, targets: dict[str, list[int]], *, session: int = 9, **columns: Any
+) -> Event:
+    """The znode of requested moves: ``{"t_0": [1, 2]}`` is t-0 to these replicas. Without any the znode is deleted."""
+    partitions = []
+    for name, replicas in targets.items():
+        topic, partition = name.split("_")
+        partitions.append({"topic": topic, "partition": int(partition), "replicas": replicas})
+    data = json.dumps({"version": 1, "partitions": partitions}) if targets else None
+    about = {"zk_op": "setData" if targets else "delete", "data": data, **columns}
+    return znode(zxid, session, REASSIGNMENT_PATH, **about)
 
 
 def knows_broker(time: int, controller: int, *, broker_id: int, broker_epoch: int) -> Event:

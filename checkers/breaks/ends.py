@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from nemesis.checkers.breaks.administration import (
+    REASSIGNMENT_PATH,
     asked,
     assigned,
     end_state_events,
     knows_broker,
+    requested_moves,
     topic_znode,
     wrote,
 )
-from nemesis.checkers.breaks.events import TP, broker, grant, harness, history, znode
+from nemesis.checkers.breaks.events import TP, broker, grant, harness, history, state, znode
 from nemesis.history.events import Event
 from nemesis.history.vocabulary.faults import TRIGGER_MISSED
 
@@ -88,6 +90,15 @@ REASSIGNMENT: Final = (
         assigned(5, 2, 3),
         end_state_events("zookeeper", {"t_0": [2, 3]}),
         end_state_events("logs", {"t_0": []}, node=1),
+    ),
+    history(
+        grant(1, 9, 3, 1),
+        assigned(2, 1, 2),
+        state(3, 9, 1, 0, [1, 2]),
+        asked(5, "reassign", "info", partition=0, replicas=[2, 3], path=REASSIGNMENT_PATH),
+        requested_moves(4, {"t_0": [2, 3]}, session=7, zk_op="create"),
+        requested_moves(5, {}),
+        end_state_events("zookeeper", {"t_0": [1, 2]}),
     ),
 )
 CONVERGENCE: Final = (

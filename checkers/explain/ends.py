@@ -66,6 +66,11 @@ def reassignment(case: Case) -> str:
             "The replica was removed from this broker. A log that stays takes space, and its old records come back "
             "if the replica moves to this broker again."
         )
+    if all(event.kind == Kind.ZNODE for event in case.events):
+        return (
+            "The same controller was in office, the topic was not deleted, and no client asked for anything else. A "
+            "controller takes a request out of the znode after it has written the requested replicas."
+        )
     if "has no log" in case.finding.sentence:
         return "The broker counts as a replica, but without a log it has none of the partition's records."
     return (

@@ -30,7 +30,8 @@ COLUMNS: Final = ("incarnation", "session", "session_state")
 _HARMLESS: Final = frozenset(
     {
         *("stall-follower", "delay-control", "delay-alter-partition", "stray-requests"),
-        *("clock-skew", "expire-session", "delete-controller", "elect-preferred"),
+        *("clock-skew", "expire-session", "delete-controller"),
+        *("elect-preferred", "reassign-partitions"),
     }
 )
 """The kinds of faults that keep no broker from ZooKeeper; that a session has ended its broker traces itself."""

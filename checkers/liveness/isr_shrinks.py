@@ -55,7 +55,8 @@ _HARMLESS: Final = frozenset(
         *("partition", "stall-follower", "slow-link", "reset-connections", "bandwidth"),
         *("packet-loss", "packet-delay", "packet-duplication", "packet-reordering"),
         *("delay-control", "delay-alter-partition", "stray-requests", "slow-zookeeper"),
-        *("expire-session", "delete-controller", "elect-preferred", "clock-skew"),
+        *("expire-session", "delete-controller", "clock-skew"),
+        *("elect-preferred", "reassign-partitions"),
     }
 )
 """The kinds of faults that leave the process of a broker running and its disks in order."""

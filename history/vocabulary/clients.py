@@ -257,6 +257,8 @@ class Reassign(PartitionOperationView, frozen=True, kw_only=True):
 
     replicas: list[int]
     """The requested replicas."""
+    path: str | None = None
+    """The znode of the request, if any."""
 
 
 @invokes("cancel-reassign", "elect-leaders")

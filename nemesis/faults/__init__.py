@@ -4,14 +4,15 @@
 * ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``,
   ``graceful_restart``, ``rolling_restart``, ``add_broker``, ``remove_broker``,
   ``delay_control``, ``delay_alter_partition``, ``delete_controller``, ``elect_preferred``,
-  ``slow_zookeeper``   the faults of every runtime
+  ``reassign_partitions``, ``slow_zookeeper``   the faults of every runtime
 * ``churn``   sessions that are ended while a fault is in force
 * ``administrator``, ``moves``, ``departure``   replicas that are moved for the sake of a fault
 * ``held_requests``   requests of one kind that are held at the links; ``heartbeats`` those that keep a KRaft session
 * ``clients``   client processes that are killed and paused; ``client_selectors`` names their victims
 * ``power_cut``, ``corrupt_tail``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own;
   ``unsynced_writes`` what the first two have in common
-* ``operator``    an operator's requests through ZooKeeper: what ``delete_controller`` and ``elect_preferred`` share
+* ``operator``    an operator's requests through ZooKeeper: what ``delete_controller``, ``elect_preferred`` and
+  ``reassign_partitions`` share
 * ``stray_requests``   requests that arrive twice, after newer ones, or never
 * ``connections``   slow links and connections that are reset
 * ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow
@@ -57,6 +58,7 @@ from nemesis.faults.packets import (
 from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
 from nemesis.faults.power_cut import PowerCut
+from nemesis.faults.reassign_partitions import ReassignPartitions
 from nemesis.faults.remove_broker import RemoveBroker
 from nemesis.faults.restart import Restart
 from nemesis.faults.rolling_restart import RollingRestart
@@ -86,6 +88,7 @@ _KINDS: Final[tuple[type[Fault], ...]] = (
     RemoveBroker,
     DeleteController,
     ElectPreferred,
+    ReassignPartitions,
     SlowZookeeper,
     PowerCut,
     CorruptTail,

@@ -8,18 +8,22 @@ first client's address: a partition that cuts it off is in the way of administra
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from random import Random
 from typing import Any
 
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.cluster import Cluster, bootstrap
 from nemesis.workloads.kafka.admin import KafkaAdmin
-from nemesis.workloads.operations import OperationLog
+from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.operations import Operation, OperationLog
 
 NAME = "administrator"
 """Of the process in the history."""
 REQUEST_TIMEOUT_S = 2.0
+NOT_SHOWN = "NOT_SHOWN"
+"""The error of a move that was requested through a znode, and that the cluster does not show."""
 
 TopicPartition = tuple[str, int]
 Replicas = tuple[int, ...]
@@ -48,17 +52,21 @@ class Administrator:
             for (topic, partition), replicas in sorted(wanted.items()):
                 if loop.time() > deadline:
                     return
-                columns: dict[str, Any] = {
-                    "f": "reassign",
-                    "topic": topic,
-                    "partition": partition,
-                    "replicas": list(replicas),
-                }
+                columns = _columns((topic, partition), replicas)
                 with self._log.operation(self._recorder, columns) as operation:
                     await client.reassign(topic, partition, replicas, timeout_s=REQUEST_TIMEOUT_S)
                     operation.ok()
         finally:
             client.close()
+
+    def open_moves(self, wanted: Mapping[TopicPartition, Replicas], path: str) -> OpenMoves:
+        """Record that each partition's replicas are about to be requested through the znode ``path``."""
+        return OpenMoves(
+            {
+                tp: self._log.operation(self._recorder, _columns(tp, replicas) | {"path": path})
+                for tp, replicas in wanted.items()
+            }
+        )
 
     def _client(self, rng: Random) -> KafkaAdmin:
         cluster = self._cluster
@@ -69,3 +77,32 @@ class Administrator:
             rng=Random(rng.getrandbits(64)),
             codec=cluster.codec,
         )
+
+
+class OpenMoves:
+    """Moves that are requested through a znode: the operations are open until a look at the cluster."""
+
+    def __init__(self, operations: Mapping[TopicPartition, Operation]) -> None:
+        self._stack = ExitStack()
+        self._operations = {
+            tp: self._stack.enter_context(operation) for tp, operation in operations.items()
+        }
+
+    def end(self, made: Collection[TopicPartition]) -> None:
+        """Complete all operations, once: ``ok`` for the moves that were made, ``info`` for the others."""
+        for tp, operation in self._operations.items():
+            if tp in made:
+                operation.ok()
+            else:
+                operation.failed(KafkaError(NOT_SHOWN, definite=False))
+        self._stack.close()
+
+
+def _columns(tp: TopicPartition, replicas: Replicas) -> dict[str, Any]:
+    topic, partition = tp
+    return {
+        "f": "reassign",
+        "topic": topic,
+        "partition": partition,
+        "replicas": list(replicas),
+    }

@@ -114,6 +114,7 @@ from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATIO
 from nemesis.mutants.removed_partition_looked_up import MUTANT as REMOVED_PARTITION_LOOKED_UP
 from nemesis.mutants.replicas_answered_as_isr import MUTANT as REPLICAS_ANSWERED_AS_ISR
 from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
+from nemesis.mutants.requested_moves_dropped import MUTANT as REQUESTED_MOVES_DROPPED
 from nemesis.mutants.resigned_controller_looks_away import (
     MUTANT as RESIGNED_CONTROLLER_LOOKS_AWAY,
 )
@@ -158,6 +159,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             PREFERRED_LEADER_OUT_OF_SYNC,
             DEAD_REPLICAS_COUNT_AS_DELETED,
             CANCEL_KEEPS_ADDED_REPLICAS,
+            REQUESTED_MOVES_DROPPED,
             ISR_EMPTIED,
             REPLICAS_DIE_ONLINE,
             ISR_MEMBER_EPOCH_UNCHECKED,

@@ -93,7 +93,7 @@ class KazooAdmin:
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 return await asyncio.to_thread(call, *arguments)
-        except NoNodeError:
+        except (NoNodeError, NodeExistsError):
             raise
         except (KazooException, KazooTimeoutError, TimeoutError) as error:
             raise HarnessError(

@@ -77,6 +77,14 @@ class TestTheModel:
             verdict = Verdict.VALID if replicas in allowed else Verdict.INVALID
             assert (replicas, judged.verdict) == (replicas, verdict)
 
+    @pytest.mark.parametrize("replicas", [(1, 2), (2, 3)])
+    def test_a_description_after_a_request_rules_nothing_out(
+        self, replicas: tuple[int, ...]
+    ) -> None:
+        doubtful = about(0, MOVE, "info", 2, 3)
+        judged = result(doubtful, about(3, DESCRIBE, "ok", 1, 2), end(*replicas))
+        assert judged.verdict == Verdict.VALID
+
     def test_the_finding(self) -> None:
         over = end(1, 2)
         assert result(FIRST, MOVED, over).findings == (

@@ -162,6 +162,7 @@ EFFECTS: Final[Mapping[str, Expect]] = MappingProxyType(
         "remove-broker": _silence,
         "delete-controller": _nothing,
         "elect-preferred": _nothing,
+        "reassign-partitions": _nothing,
         "slow-zookeeper": _pulsed_answers,
         "power-cut": _silence,
         "corrupt-tail": _silence,
