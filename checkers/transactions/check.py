@@ -37,6 +37,10 @@ Only what clients know counts, so the properties judge Kafka, too. An acknowledg
 open until its producer asked for this end: had the coordinator decided before, because of a time-out or of the next
 producer, it would have refused the producer's epoch. With ``transaction.version`` 2 only a commit proves that: there
 the coordinator takes an abort for a repeated one when it has aborted the transaction itself (KIP-890).
+A former coordinator of Kafka answers from memory, about an earlier transaction of the same epoch. So an abort proves
+nothing if its producer had aborted before in this epoch, and the broker had not answered the ``add-partitions`` of this
+transaction. For the same reason, an ``add-partitions`` that is accepted too late is ``unknown`` if an earlier
+transaction of the epoch had partitions, and the broker had not answered the InitProducerId that fences the producer.
 
 What a correct cluster does and is not convicted for: a commit whose outcome is unknown takes effect, or does not, or
 later; a transaction without an end is aborted by the next producer of its id, or by its time-out; a request that was
