@@ -45,6 +45,7 @@ from nemesis.checkers.log.suspect_operations import touching
 from nemesis.checkers.log.topic_incarnations import is_single_incarnation
 from nemesis.checkers.log.trimmed import Trimmed, joined
 from nemesis.checkers.log.value_ranges import overlaps, repeated
+from nemesis.history.events import Kind
 
 SPARE_CELLS = 64
 """Cells that a partition may have beyond four times those that its sends would fill."""
@@ -73,6 +74,8 @@ def certify(
     ids = {topic_id for survey in surveys for topic_id in survey.topic_ids}
     if chained.irregular is not None or not is_single_incarnation(known, ids):
         return None
+    if chained.suspects and not traced and _may_have_unknown_markers(sources):
+        return None  # whether a gap may be markers takes all sends to say
     operations = gather(tp, known)
     walks: list[Task] = [
         partial(
@@ -109,6 +112,18 @@ def certify(
     counts = _counts(surveys, reports.values(), operations)
     judge(operations, _disorder(out_of_order), counts, report, was_deleted=False)
     return report
+
+
+def _may_have_unknown_markers(sources: Sequence[Source]) -> bool:
+    """Whether transactions wrote, and no broker has traced a marker."""
+    has_transactions = False
+    for source in sources:
+        rows = source.read("producer_id")
+        if rows.segment.is_kind(Kind.MARKER_APPENDED).any():
+            return False
+        producers = rows.segment.numbers("producer_id")[rows.are_sends]
+        has_transactions |= bool((producers >= 0).any())
+    return has_transactions
 
 
 def _in_order(guessed: Iterable[Section], section_results: Sequence[SectionResult]) -> list[Survey]:

@@ -43,7 +43,8 @@ A small partition is walked, one operation after the other. A large one is judge
 same result.
 
 Limits: offsets are dense otherwise. A marker explains nothing unless it was traced or read from a file; where brokers
-trace nothing, gaps below the start of the log are not judged if transactions wrote there.
+trace nothing and transactions wrote, gaps are not judged below the start of the log, nor where no file was read, unless
+a record without a transaction stands there. Nor are records of transactions missed then, if there was no final read.
 Source: the kafka workload of jepsen.tests, whose names these are.
 """
 
@@ -102,6 +103,7 @@ class ClientLog(PartitionedCheck[PartitionReport]):
             Kind.LEADER_ELECTED,
             Kind.CONVERGENCE,
             Kind.REPLICA_OFFSETS,
+            Kind.STORED_LOG,
             *unclean.KINDS,
         }
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +24,7 @@ from nemesis.checkers.log.gaps import MARKER_COLUMNS, MARKER_KINDS, Gaps, marker
 from nemesis.checkers.log.high_watermarks import HighWatermarks, high_watermarks, is_traced
 from nemesis.checkers.log.topic_incarnations import ALL_REPLICAS
 from nemesis.checkers.unclean import Election, all_elections
-from nemesis.history.events import IDEMPOTENT, Event, Kind
+from nemesis.history.events import IDEMPOTENT, NO_ERROR, Event, Kind
 
 FINAL_READER = "final-"
 LATEST = "latest-offset"
@@ -211,6 +212,9 @@ class Operations:
     """The unclean elections: loss is excused if one of them was permitted."""
     gaps: Gaps = field(default_factory=Gaps)
     """What markers and aborted transactions explain."""
+    has_traced_markers: bool = False
+    in_files: tuple[int, int] = (0, 0)
+    """From which offset on, and below which one, the files of brokers were read: markers there are known."""
 
     @cached_property
     def log_start(self) -> int:
@@ -249,17 +253,45 @@ class Operations:
         """Whether a reader may have been given nothing from one offset up to the other, exclusive."""
         return (
             self.gaps.explains(start, end)
-            or self._may_be_deleted_markers(end)
+            or self._may_be_unknown_markers(start, end)
             or self.compaction.may_be_skipped(start, end, time)
         )
 
-    def _may_be_deleted_markers(self, end: int) -> bool:
-        """Whether nothing shows which offsets up to this one were markers.
+    @cached_property
+    def may_have_unknown_markers(self) -> bool:
+        """Whether transactions wrote here, and nothing but files shows their markers: brokers that trace name all."""
+        return not self.is_traced and not self.has_traced_markers and bool(self._producer_ids)
 
-        Brokers that trace name all markers. Those of other brokers are known from their files, which have none below
-        the start of the log.
+    def _may_be_unknown_markers(self, start: int, end: int) -> bool:
+        """Whether nothing shows which of these offsets were markers, or records of aborted transactions.
+
+        Files have none below the start of the log. There may be no files: a run that was interrupted has read none.
+        What certainly stands there without a transaction has to be read all the same.
         """
-        return not self.is_traced and bool(self._producer_ids) and end <= self.log_start
+        if not self.may_have_unknown_markers:
+            return False
+        if end <= self.log_start:
+            return True
+        first, behind = self.in_files
+        index = bisect_left(self._without_transaction, start)
+        stands = index < len(self._without_transaction) and self._without_transaction[index] < end
+        return (start < first or end > behind) and not stands
+
+    @cached_property
+    def _without_transaction(self) -> list[int]:
+        """The offsets of records that are of no transaction, ascending."""
+        return sorted(
+            {offset for offset, value, _ in self.positions if value not in self._producer_ids}
+        )
+
+    def may_be_aborted_unknown(self, offset: int, value: int) -> bool:
+        """Whether nothing shows if the transaction of a record was aborted."""
+        first, behind = self.in_files
+        return (
+            self.may_have_unknown_markers
+            and value in self._producer_ids
+            and not first <= offset < behind
+        )
 
     @cached_property
     def doubt(self) -> tuple[str | None, int | None]:
@@ -371,6 +403,8 @@ def gather(
         reach=reach_of(segment),
         ends=_end_answers(segment),
         gaps=Gaps.of(markers_of(segment)),
+        has_traced_markers=bool(segment.is_kind(Kind.MARKER_APPENDED).any()),
+        in_files=_in_files(segment),
     )
     segment = segment.where(~segment.is_kind(Kind.HIGH_WATERMARK, *MARKER_KINDS))
     pending: dict[tuple[str, int | None], Send] = {}
@@ -433,6 +467,15 @@ def gather(
             leader = Leader(_number(epoch), row, time, _number(node), _number(end))
             operations.leaders.append(leader)
     return operations
+
+
+def _in_files(segment: Segment) -> tuple[int, int]:
+    """From which offset to which one (exclusive) the files were read that are whole."""
+    stored = segment.where(segment.is_kind(Kind.STORED_LOG) & segment.is_word("error", {NO_ERROR}))
+    if not len(stored):
+        return 0, 0
+    starts, ends = stored.numbers("log_start_offset", 0), stored.numbers("log_end_offset", 0)
+    return int(starts.min()), int(ends.max())
 
 
 def _end_answers(segment: Segment) -> list[EndAnswer]:

@@ -48,6 +48,8 @@ def lost_writes(operations: Operations) -> Iterator[Finding]:
         )
         if operations.may_be_gone(offset, value, witness.time):
             continue
+        if not operations.final_polls and operations.may_be_aborted_unknown(offset, value):
+            continue  # the reader may have been one of committed records
         reported.add(value)
         sentence = (
             f"Value {value}, committed at offset {offset} of {operations.tp}, was gone when "

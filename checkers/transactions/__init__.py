@@ -2,6 +2,7 @@
 
 * ``check``       what readers of committed records are given, and who is fenced (start here)
 * ``produced``    transactions, their records and ends, and the producers of transactional ids, from the events
+* ``topics_of_sends``   to which topic a send went, if its name had several
 * ``reads``, ``fencing``, ``derivations``   the judges
 * ``observed``    numbers: fenced producers, aborted records that were read over, polls during open transactions
 * ``dependencies``, ``append_order``   in which order transactions can have been

@@ -37,11 +37,16 @@ Only what clients know counts, so the properties judge Kafka, too. An acknowledg
 open until its producer asked for this end: had the coordinator decided before, because of a time-out or of the next
 producer, it would have refused the producer's epoch. With ``transaction.version`` 2 only a commit proves that: there
 the coordinator takes an abort for a repeated one when it has aborted the transaction itself (KIP-890).
+A former coordinator of Kafka answers from memory, about an earlier transaction of the same epoch. So an abort proves
+nothing if its producer had aborted before in this epoch, and the broker had not answered the ``add-partitions`` of this
+transaction. For the same reason, an ``add-partitions`` that is accepted too late is ``unknown`` if an earlier
+transaction of the epoch had partitions, and the broker had not answered the InitProducerId that fences the producer.
 
 What a correct cluster does and is not convicted for: a commit whose outcome is unknown takes effect, or does not, or
 later; a transaction without an end is aborted by the next producer of its id, or by its time-out; a request that was
 sent before the next producer was answered is accepted after it; a reader of all records is given aborted and open ones;
-compaction and retention remove records (those with keys are not judged by ``torn-transaction``).
+compaction and retention remove records (those with keys are not judged by ``torn-transaction``); a producer writes to a
+topic that was deleted and created again, and knows the former one (``topics_of_sends``).
 
 Where brokers may elect unclean leaders, or when the last replica of a partition has lost what it had not synced
 (``losses``), the end of a transaction may be lost, and with it the epoch that a leader knows. Findings about records of
@@ -100,13 +105,14 @@ from nemesis.checkers.transactions.reads import (
     uncommitted,
     undecided,
 )
-from nemesis.history.events import READ_COMMITTED
+from nemesis.checkers.transactions.topics_of_sends import settle_topics
+from nemesis.history.events import READ_COMMITTED, Kind
 from nemesis.history.sources import EventSource
 
 
 class Transactions(EventListCheck):
-    kinds = frozenset({*CLIENT_KINDS, *losses.KINDS})
-    columns = (*COLUMNS, *losses.COLUMNS)
+    kinds = frozenset({*CLIENT_KINDS, *losses.KINDS, Kind.REPLICA_STOPPED})
+    columns = (*COLUMNS, *losses.COLUMNS, "step")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -127,6 +133,7 @@ class Transactions(EventListCheck):
 
     def judge(self, rows: list[Row]) -> Results:
         known, permitted = produced(rows), Losses(rows)
+        unsettled = settle_topics(known, rows)
         read, given = sum(1 for _ in of_transactions(known)), given_to_readers(known)
         read_over = observed.ReadOver(known)
         passed, open_at = (
@@ -144,7 +151,7 @@ class Transactions(EventListCheck):
             _result(TORN_TRANSACTION, passed, parts),
             _result(FENCED_PRODUCER, len(known.requests), fenced, observed.fencing(known)),
             _derived(known, given, permitted),
-            _ordered(known, given, permitted),
+            _ordered(known, given, permitted, unsettled),
         ]
 
 
@@ -163,13 +170,18 @@ def _fencing(known: Produced, permitted: Losses) -> Iterator[Finding]:
         yield permitted.allow(item, about, TRANSACTIONS_TOPIC)
 
 
-def _ordered(known: Produced, given: Given, permitted: Losses) -> Result:
-    """Judge the order of transactions, and count the cycles that Kafka permits."""
+def _ordered(known: Produced, given: Given, permitted: Losses, unsettled: int) -> Result:
+    """Judge the order of transactions, and count the cycles that Kafka permits.
+
+    ``unsettled``: how many acknowledged records are not judged, because their topic is unknown.
+    """
     dependencies = Dependencies(known, given)
     name = TRANSACTION_ORDER.name
     findings = [*dependencies.impossible(name), *appended_before_it_was_sent(name, known)]
     findings = permitted.allow_all(findings)
     numbers = {"dependencies_by_reads": float(len(dependencies.reads)), **dependencies.permitted()}
+    if unsettled:
+        numbers["sends_of_unknown_topic_incarnation"] = float(unsettled)
     return _result(TRANSACTION_ORDER, appended(known), findings, numbers)
 
 

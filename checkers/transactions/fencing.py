@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from nemesis.checkers.framework.findings import finding, tp_name
-from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.losses import OFFSETS_TOPIC
 from nemesis.checkers.transactions.produced import (
     SEND,
@@ -56,7 +58,13 @@ def _accepted_late(name: str, request: Operation, known: Produced) -> Iterator[F
         f"The {event.f} of {event.process} as producer of {event.transactional_id} {former} was accepted, after "
         f"{newer.process} had become its producer {later}."
     )
-    yield _finding(name, sentence, init, request)
+    item = _finding(name, sentence, init, request)
+    yield _doubtful(item, request.event.node) if known.may_repeat_addition(request) else item
+
+
+def _doubtful(item: Finding, node: int | None) -> Finding:
+    sentence = f"{item.sentence} Broker {node} may be a former coordinator that had the partitions already."
+    return replace(item, sentence=sentence, verdict=Verdict.UNKNOWN)
 
 
 def epochs_given_again(name: str, known: Produced) -> Iterator[Finding]:

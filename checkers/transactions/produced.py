@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +27,8 @@ _REPEATS_ABORTS: Final = 2
 """The ``transaction.version`` from which on an abort of what the coordinator has aborted itself is acknowledged."""
 NEVER: Final = 2**63 - 1
 Partition = tuple[str | None, int | None, str | None]
+Producer = tuple[str | None, int | None, int | None]
+"""A transactional id, a producer id and an epoch."""
 
 
 @dataclass(slots=True)
@@ -74,6 +76,8 @@ class Transaction:
     """Offsets of groups that it commits."""
     commit: Operation | None = None
     abort: Operation | None = None
+    added: Operation | None = None
+    """The request that added its partitions."""
     fence: Operation | None = None
     """The InitProducerId that had fenced its producer before its commit, which was not acknowledged, was requested."""
 
@@ -118,6 +122,9 @@ class Produced:
     """Those that succeeded and need an epoch."""
     refused: list[Operation] = field(default_factory=list)
     """Those that need an epoch and have no success: errors, and what was not answered."""
+    aborts: dict[Producer, list[Operation]] = field(default_factory=lambda: defaultdict(list))
+    additions: dict[Producer, list[Operation]] = field(default_factory=lambda: defaultdict(list))
+    """Requests that add partitions to a transaction."""
     stable_offsets: list[Operation] = field(default_factory=list)
     """Committed offsets of groups as producers read them."""
     version: int = 0
@@ -125,14 +132,56 @@ class Produced:
 
     def was_open(self, transaction: Transaction) -> bool:
         """Whether a transaction was certainly open until its producer asked for an end."""
-        if self.version >= _REPEATS_ABORTS:
-            return transaction.is_committed
-        return transaction.is_acknowledged
+        if transaction.is_committed:
+            return True
+        return (
+            self.version < _REPEATS_ABORTS
+            and transaction.is_aborted
+            and not self._may_repeat_abort(transaction)
+        )
+
+    def _may_repeat_abort(self, transaction: Transaction) -> bool:
+        """Whether the abort may be the answer of a former coordinator, which means an earlier transaction.
+
+        Kafka acknowledges the abort of an aborted transaction from memory. A broker that had answered a request of this
+        transaction knows it, so its abort has to be written.
+        """
+        abort, added = transaction.abort, transaction.added
+        if abort is None:
+            return False
+        is_known = added is not None and added.is_ok and added.event.node == abort.event.node
+        earlier = self.aborts[producer_of(abort.event)]
+        return not is_known and any(
+            item.began < abort.began and not item.is_failed for item in earlier
+        )
+
+    def may_repeat_addition(self, request: Operation) -> bool:
+        """Whether the addition of partitions may be the answer of a former coordinator, about an earlier transaction.
+
+        Kafka acknowledges from memory that it adds what an open transaction has. A broker that had answered the
+        InitProducerId which fences the producer knows better.
+        """
+        event = request.event
+        if event.f != ADD_PARTITIONS:
+            return False
+        inits = self.inits.get(event.transactional_id or "", ())
+        is_known = event.node is not None and any(
+            init.event.node == event.node for init in fences(request, inits)
+        )
+        earlier = self.additions[producer_of(event)]
+        return not is_known and any(
+            item.began < request.began and not item.is_failed for item in earlier
+        )
 
 
 def partition_of(event: Event) -> Partition:
     """The partition of an event, by the id of its topic."""
     return event.topic, event.partition, event.topic_id
+
+
+def producer_of(event: Event) -> Producer:
+    """The producer of a request, in one epoch."""
+    return event.transactional_id, event.producer_id, event.producer_epoch
 
 
 def produced(rows: Iterable[Row]) -> Produced:
@@ -163,23 +212,27 @@ def produced(rows: Iterable[Row]) -> Produced:
 
 
 def fenced_by(request: Operation, inits: Mapping[str, Sequence[Operation]]) -> Operation | None:
-    """Return an InitProducerId, answered before the request was sent, of which the answer fences its producer.
+    """Return the first of the ``fences`` of a request."""
+    return next(fences(request, inits.get(request.event.transactional_id or "", ())), None)
 
-    It has a higher epoch of the same producer id. Or it has another producer id, and was sent after each answer with
-    the id of the request: a coordinator that has given a new id never accepts the former one again.
+
+def fences(request: Operation, inits: Sequence[Operation]) -> Iterator[Operation]:
+    """Yield the InitProducerIds, answered before the request was sent, of which the answers fence its producer.
+
+    They have a higher epoch of the same producer id. Or they have another producer id, and were sent after each answer
+    with the id of the request: a coordinator that has given a new id never accepts the former one again. ``inits``:
+    those of the transactional id.
     """
     event = request.invoked[1]
-    known = inits.get(event.transactional_id or "", ())
-    for init in known:
+    for init in inits:
         newer = init.event
         if init.ended >= request.began:
             continue
         if newer.producer_id == event.producer_id:
             if (newer.producer_epoch or 0) > (event.producer_epoch or 0):
-                return init
-        elif _last_answer(event.producer_id, known) < init.began:
-            return init
-    return None
+                yield init
+        elif _last_answer(event.producer_id, inits) < init.began:
+            yield init
 
 
 def _last_answer(producer_id: int | None, inits: Iterable[Operation]) -> int:
@@ -199,10 +252,14 @@ def _take_in(result: Produced, operation: Operation, number: int) -> None:
             result.sends[event.value] = operation
     elif event.f == SEND_OFFSET:
         transaction.offsets.append(operation)
+    elif event.f == ADD_PARTITIONS:
+        transaction.added = operation
+        result.additions[producer_of(event)].append(operation)
     elif event.f == COMMIT:
         transaction.commit = operation
     elif event.f == ABORT:
         transaction.abort = operation
+        result.aborts[producer_of(event)].append(operation)
 
 
 def operations_of(rows: Iterable[Row], functions: frozenset[str]) -> list[Operation]:

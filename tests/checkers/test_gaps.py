@@ -90,9 +90,15 @@ def verdicts(*parts: Event | list[Event]) -> dict[str, Verdict]:
     return {name: result.verdict for name, result in judge(ClientLog(), events).items()}
 
 
+def files(start: int, end: int) -> Event:
+    """The log in the files of a broker, which were read when it had stopped."""
+    about: dict[str, Any] = {"log_start_offset": start, "log_end_offset": end, "error": "NONE"}
+    return Event(time=30, process="harness", kind="stored-log", node=1, **about, **TP)
+
+
 def test_a_marker_explains_the_offset_that_it_takes() -> None:
     sends = send(1, 1, offset=0, producer_id=7), send(3, 2, offset=2, producer_id=7)
-    reads = poll(8, 0, {0: 1}), poll(10, 2, {2: 2}), final(20, {0: 1, 2: 2})
+    reads = poll(8, 0, {0: 1}), poll(10, 2, {2: 2}), final(20, {0: 1, 2: 2}), files(0, 3)
     assert verdicts(*sends, *reads)["poll-skip"] is Verdict.INVALID
     with_marker = verdicts(*sends, marker(5, 1, 1, first=0), *reads)
     assert with_marker["poll-skip"] is with_marker["lost-write"] is Verdict.VALID
@@ -126,7 +132,27 @@ def test_a_marker_whose_file_was_deleted_may_have_been_anywhere_below_the_start(
     last = final(20, kept, log_start_offset=start)
     last[0].offset = last[1].offset = last[2].log_start_offset = start
     read = poll(8, 0, {0: 1, 2: 2}), send(10, 3, offset=3)
-    assert verdicts(*sends, *read, last)["poll-skip"] is expected
+    events = [event for part in (*sends, *read, last, [files(start, 4)]) for event in part]
+    assert verdicts(events)["poll-skip"] is expected
+    with small_cells(2):
+        assert results(events, (5,), PARTITIONED) == results(events, (5,), WALKED)
+
+
+@pytest.mark.parametrize("stored", [[], [files(0, 1)], [files(2, 4)]])
+def test_without_files_any_offset_may_be_a_marker_or_aborted(stored: list[Event]) -> None:
+    """A run that was interrupted has read no files, and has no final reads."""
+    sends = send(1, 1, offset=0, producer_id=7), send(3, 2, offset=2, producer_id=8)
+    reads = poll(8, 0, {2: 2}), poll(10, 0, {0: 1, 2: 2}, process="consumer-1")
+    judged = verdicts(*sends, *reads, stored)
+    assert judged["poll-skip"] is judged["lost-write"] is Verdict.VALID
+    plain = verdicts(*sends, send(5, 3, offset=1), *reads, stored)
+    assert plain["poll-skip"] is plain["lost-write"] is Verdict.INVALID
+
+
+def test_files_without_a_marker_show_that_a_record_was_lost() -> None:
+    sends = send(1, 1, offset=0, producer_id=7), send(3, 2, offset=2, producer_id=8)
+    judged = verdicts(*sends, poll(8, 0, {2: 2}), files(0, 3))
+    assert judged["poll-skip"] is judged["lost-write"] is Verdict.INVALID
 
 
 @pytest.mark.parametrize(("producer", "expected"), [(7, Verdict.VALID), (8, Verdict.INVALID)])

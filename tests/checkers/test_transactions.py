@@ -182,6 +182,43 @@ def test_with_version_2_an_acknowledged_abort_may_repeat_that_of_the_coordinator
     assert verdicts([asked, answered], passed_over)[1] is verdict
 
 
+def at_broker(node: int, events: list[Event]) -> list[Event]:
+    """These events of a request that this broker has answered."""
+    for event in events:
+        event.node = node
+    return events
+
+
+@pytest.mark.parametrize(
+    ("added_at", "first_end", "verdict"),
+    [(2, ABORT, V), (1, ABORT, I), (2, COMMIT, I)],
+)
+def test_a_former_coordinator_may_acknowledge_an_abort_from_memory(
+    added_at: int, first_end: str, verdict: Verdict
+) -> None:
+    """Broker 1 knows the abort of transaction 1; its successor, broker 2, has aborted transaction 2 by time-out."""
+    first = sent(0, 1, 0), at_broker(1, request(2, first_end))
+    second = at_broker(added_at, request(4, "add-partitions", 2)), sent(6, 2, 2, 2)
+    passed_over = [*sent(8, 3, 3, 3, epoch=5), *request(10, COMMIT, 3, epoch=5)]
+    read = committed_poll(12, 3, {3: 3}, 4)
+    aborted = at_broker(1, request(14, ABORT, 2))
+    assert verdicts(*first, *second, passed_over, read, aborted)[1] is verdict
+
+
+@pytest.mark.parametrize(("fenced_at", "verdict"), [(2, U), (1, I)])
+def test_a_former_coordinator_may_acknowledge_partitions_from_memory(
+    fenced_at: int, verdict: Verdict
+) -> None:
+    """It holds transaction 1 for open, which its successor has ended."""
+    former = initialized(0, 0), at_broker(1, request(2, "add-partitions")), sent(4, 1, 0)
+    ended = at_broker(2, request(6, COMMIT)), at_broker(fenced_at, initialized(8, 1))
+    late = at_broker(1, request(10, "add-partitions", 2))
+    judged = results(*former, *ended, late)["fenced-producer"]
+    assert (judged.verdict, len(judged.findings)) == (verdict, 1)
+    first = results(former[0], ended[1], late)["fenced-producer"]
+    assert first.verdict is I
+
+
 def test_a_record_that_is_acknowledged_after_the_poll_has_begun_proves_nothing() -> None:
     over = committed_poll(0, 6, {6: 9}, 6)
     over[1].time = 5
