@@ -11,7 +11,8 @@ each batch has the largest time of its records. A batch that the broker had appe
 still in its files, was there when it answered.
 
 What a correct cluster does and is not convicted for: answers from the first record of a batch that holds the right
-one; batches that were deleted or truncated since; batches below where the log has begun at any time; records at or
+one; batches that were deleted or truncated since; batches of a log that was deleted, before the replica that came back
+has fetched them again; batches below where the log has begun at any time; records at or
 above the high watermark, which consumers do not see yet; partitions that were compacted; wall clocks that are
 wrong, because no clock is looked at.
 
@@ -40,6 +41,10 @@ _BY_TIME: Final = "offset-by-time"
 _STARTS: Final = frozenset(
     {Kind.LOG_START_OFFSET, Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED, Kind.TRUNCATE}
 )
+_MARKS: Final = frozenset(
+    {Kind.HIGH_WATERMARK, Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER, Kind.LOG_LOADED}
+)
+"""They state the high watermark of a log."""
 
 
 class Answer(NamedTuple):
@@ -61,7 +66,7 @@ class Files(NamedTuple):
     time_ms: Numbers
     """The largest of each."""
     since: Numbers
-    """When the broker first appended the batch, in ns; very late if it did not trace that."""
+    """When the broker appended the batch to the log that it left, in ns; very late if it did not trace that."""
     row: Numbers
 
 
@@ -75,7 +80,7 @@ class TimesAnswered(Grouped[Report]):
     keys = ("topic", "partition", "topic_id")
     kinds = _STARTS | {
         *(Kind.INVOKE, Kind.OK, Kind.STORED_LOG, Kind.STORED_BATCH, Kind.APPEND),
-        *(Kind.LOG_CLEANED, Kind.HIGH_WATERMARK, Kind.BECOME_LEADER),
+        *(Kind.LOG_CLEANED, Kind.HIGH_WATERMARK, Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER),
     }
     columns = (
         *("topic", "topic_id", "partition", "node", "f", "op", "wall_ms", "offset", "last_offset"),
@@ -151,14 +156,13 @@ def _files(segment: Segment, node: int) -> Files:
 
 def _since(stored: Segment, appended: Segment) -> Numbers:
     names = ("offset", "leader_epoch", "crc")
-    first: dict[tuple[int, ...], int] = {}
-    times = appended.numbers("time")
-    for index, batch in enumerate(zip(*(appended.numbers(n).tolist() for n in names), strict=True)):
-        first.setdefault(batch, int(times[index]))
+    times = appended.numbers("time").tolist()
+    batches = zip(*(appended.numbers(name).tolist() for name in names), strict=True)
+    last = dict(zip(batches, times, strict=True))  # a replica that came back appended it again
     never = np.iinfo(np.int64).max
     return np.array(
         [
-            first.get(batch, never)
+            last.get(batch, never)
             for batch in zip(*(stored.numbers(n).tolist() for n in names), strict=True)
         ],
         dtype=np.int64,
@@ -179,8 +183,11 @@ def _judge(tp: str, answer: Answer, files: Files, segment: Segment) -> Iterator[
 
 
 def _high_watermark(segment: Segment, answer: Answer) -> int:
-    """Return the high watermark that the leader had when it was asked; 0 if it is not traced."""
-    marks = segment.only({Kind.HIGH_WATERMARK, Kind.BECOME_LEADER})
+    """Return the high watermark that the broker had at least when it was asked; 0 if it is not traced.
+
+    A log that was deleted and loaded again has another one than before.
+    """
+    marks = segment.only(_MARKS)
     own = np.flatnonzero(
         (marks.numbers("node") == answer.node) & (marks.numbers("time") < answer.asked_at)
     )

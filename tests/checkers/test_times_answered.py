@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from nemesis.checkers.breaks.events import broker, high_watermark, history, log_start
+from nemesis.checkers.breaks.events import (
+    append,
+    become_leader,
+    broker,
+    high_watermark,
+    history,
+    loaded,
+    log_start,
+)
 from nemesis.checkers.breaks.log_files import beside
 from nemesis.checkers.breaks.times_answered import asked, written
 from nemesis.checkers.framework.model import Verdict
@@ -49,6 +57,16 @@ def test_records_that_consumers_do_not_see_yet() -> None:
 
 def test_records_that_came_later() -> None:
     assert verdict(written(10, 20), asked(0, 10, 1)) is Verdict.VALID
+
+
+def test_a_log_that_came_back_empty() -> None:
+    """A replica was moved away and back: what its earlier log held is not there yet, or not committed here."""
+    empty = loaded(3, 1, 0, high_watermark=0)
+    assert verdict(written(10, 20), MARK, empty, asked(4, 20, -1)) is Verdict.VALID
+    again = append(6, 1, 3, 0, crc=0, role="follower")
+    led = become_leader(5, 1, 3, 2, high_watermark=2)
+    assert verdict(written(10, 20), asked(4, 10, 1)) is Verdict.INVALID
+    assert verdict(written(10, 20), led, asked(4, 10, 1), again) is Verdict.VALID
 
 
 def test_records_that_are_deleted() -> None:
