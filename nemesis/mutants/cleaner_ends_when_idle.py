@@ -15,7 +15,7 @@ from nemesis.mutants.base import Mutant, Replacement
 
 
 def _until_idle(_correct: Any) -> Callable[..., Awaitable[None]]:
-    async def _run(self: Any) -> None:
+    async def _run(self: Any, _name: str) -> None:
         while await self.clean_filthiest_log():
             pass
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
+from inspect import Parameter
 
 import pytest
 
@@ -12,12 +14,28 @@ from nemesis.checkers import CHECKERS
 from nemesis.mutants.base import Mutant, MutantError, Replacement
 from nemesis.mutants.chosen import choose_mutant
 
+_POSITIONAL = {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
+
 
 @pytest.mark.parametrize("mutant", mutants.MUTANTS.values(), ids=lambda mutant: mutant.name)
 def test_everything_that_a_mutant_replaces_exists(mutant: Mutant) -> None:
     for replacement in mutant.replacements:
         _, _, correct = replacement.resolve()
         assert replacement.make(correct) is not correct
+
+
+@pytest.mark.parametrize("mutant", mutants.MUTANTS.values(), ids=lambda mutant: mutant.name)
+def test_a_wrong_function_is_called_like_the_correct_one(mutant: Mutant) -> None:
+    """Else its bug is an exception."""
+    for replacement in mutant.replacements:
+        _, _, correct = replacement.resolve()
+        wrong = replacement.make(correct)
+        if inspect.isfunction(correct) and inspect.isfunction(wrong):
+            assert inspect.iscoroutinefunction(wrong) == inspect.iscoroutinefunction(correct)
+            parameters = inspect.signature(correct).parameters.values()
+            positional = [None for item in parameters if item.kind in _POSITIONAL]
+            named = {item.name: None for item in parameters if item.kind is item.KEYWORD_ONLY}
+            inspect.signature(wrong).bind(*positional, **named)
 
 
 @pytest.mark.parametrize("mutant", mutants.MUTANTS.values(), ids=lambda mutant: mutant.name)
