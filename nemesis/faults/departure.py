@@ -1,8 +1,8 @@
 """How a broker leaves a cluster: its replicas are moved away, and when it has none of these it is stopped.
 
-An administrator may have given it other replicas meanwhile. A broker that has gone gets no other one, so
-these are moved away then. If that cannot be done the broker starts again and leaves in another attempt: only the
-broker itself can delete its replica of a topic that is being deleted.
+An administrator may have given it new replicas meanwhile. They are moved away when the broker is no longer registered,
+because it gets no more of them then. If that cannot be done, the broker starts again and leaves in another attempt:
+only the broker itself can delete its replica of a topic that is being deleted.
 """
 
 from __future__ import annotations
