@@ -21,7 +21,6 @@ from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.checkers.framework.nouns import noun_for
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
-from nemesis.history.reader import History
 from nemesis.history.run_directory import RunInfo
 from nemesis.history.sources import JUDGED, EventSource
 from nemesis.reports import clients, figures, series, wording
@@ -32,6 +31,7 @@ from nemesis.reports.containers import NamedContainer
 from nemesis.reports.liveness import lasted, liveness, without_controller
 from nemesis.reports.marks import Marks
 from nemesis.reports.pictures import Numbered, Pictures
+from nemesis.reports.shown import Shown
 from nemesis.reports.states import states
 from nemesis.reports.stories import judged_properties, removed_by_shrinking, with_issues
 from nemesis.reports.strip import strip
@@ -49,7 +49,7 @@ _COMPILED: Final[Mapping[str, Any]] = MappingProxyType(
 def render(
     info: RunInfo,
     outcome: Outcome,
-    history: History,
+    shown: Shown,
     containers: Sequence[NamedContainer] = (),
     notes: Sequence[str] = (),
     story: str = "",
@@ -58,9 +58,7 @@ def render(
 
     Raises HistoryError when the history cannot be read.
     """
-    rows = series.read(history)
-    run = series.extract(rows)
-    operations = clients.operations(rows, run.origin_ns)
+    history, run, operations = shown.history, shown.run, shown.operations
     numbered = _numbered(outcome)
     is_timed = info.foreign.get("is_timed", True)
     values = Values.of(history, run.origin_ns)
@@ -76,10 +74,7 @@ def render(
         "liveness": None if missing is None else missing.chart,
         "controllers": figures.controllers(run, without),
         "leader-epochs": epochs,
-        **{
-            f"operations-{number}": figures.operations(name, calls, run.duration_s)
-            for number, (name, calls) in enumerate(operations.items())
-        },
+        **{f"operations-{number}": chart for number, chart in enumerate(shown.rates.values())},
     }
     environment = _environment()
     return environment.get_template("report.html").render(
@@ -107,7 +102,7 @@ def render(
         events_by_kind=(
             _client_facts(run, operations, is_timed=is_timed)
             if info.foreign
-            else _facts(run, rows, info)
+            else _facts(run, shown.rows, info)
         ),
         missing=missing,
         consumer_groups=groups_panel(info, history, run),

@@ -77,13 +77,16 @@ def judge(
     ``known`` which known behaviour of Kafka does not count in the verdict.
     Blocks. Raises ``HistoryError`` when the run cannot be used and OSError when it cannot be written.
     """
-    # Compiled code and Arrow let go of Python's lock: what renders reports is imported meanwhile.
-    ThreadPoolExecutor(1).submit(import_module, reports.RENDERER)
+    # Compiled code and Arrow let go of Python's lock: what renders reports is imported, and reads, meanwhile.
+    background = ThreadPoolExecutor(1)
+    background.submit(import_module, reports.RENDERER)
     start = partial(spark.context, spark_master) if engine == "spark" else None
     with _starting_spark(spark_master) if start is not None else nullcontext():
         salvage(run)
         began = time.monotonic()
         renew(run, start)
+    # Not beside Spark's tasks, which have the memory of this machine.
+    page = background.submit(reports.read_shown, run) if engine == "inline" else None
     ingest_s = round(time.monotonic() - began, 3)
     info = run.read_info()
     workload = info.foreign.get("workload")
@@ -118,7 +121,13 @@ def judge(
         *ignored_settings(info.target, open_history(run.history)),
     ]
     shown = merged(read_outcome(run), outcome) if is_partial else outcome
-    reports.write(run, shown, notes, story=planted_story(info))
+    reports.write(
+        run,
+        shown,
+        notes,
+        story=planted_story(info),
+        shown=None if page is None else page.result(),
+    )
     return outcome
 
 
