@@ -47,6 +47,7 @@ from nemesis.checkers.liveness.log_dir_failures import LOG_DIR_FAILURES_HANDLED
 from nemesis.checkers.liveness.log_dir_moves import LOG_DIR_MOVES_END
 from nemesis.checkers.liveness.notifications import NOTIFICATIONS_HANDLED
 from nemesis.checkers.liveness.offsets_at_rest import OFFSETS_AT_REST
+from nemesis.checkers.liveness.requests_answered import REQUESTS_ANSWERED
 from nemesis.checkers.liveness.retention import RETENTION_RUNS
 from nemesis.checkers.liveness.settings_in_force import SETTINGS_TAKE_EFFECT
 from nemesis.checkers.liveness.vacancies import CONTROLLER_ELECTED_IN_TIME
@@ -197,6 +198,7 @@ REGISTERED: Final[tuple[Property, ...]] = (
     TOMBSTONES_KEPT,
     CHECKPOINTS_KEPT,
     JOBS_ON_TIME,
+    REQUESTS_ANSWERED,
     LIVENESS,
     FAULT_EFFECT,
 )

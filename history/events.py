@@ -18,10 +18,12 @@ from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origi
 
 import msgspec
 
-FORMAT_VERSION: Final = 13
+FORMAT_VERSION: Final = 14
 """The format of raw files and of Parquet files; ``nemesis.history.older_formats`` reads what older versions wrote."""
 NO_ERROR: Final = "NONE"
 """The ``error`` of what succeeded."""
+NO_ANSWER: Final = "CLIENT_TIMED_OUT"
+"""The ``error`` of an operation whose last request had no answer when its client gave up."""
 INITIAL_TOPICS: Final = "initial-topics"
 """The ``check`` of a cluster that was not ready before the first fault."""
 READ_COMMITTED: Final = "read_committed"

@@ -1,4 +1,4 @@
-"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 12 only lack columns.
+"""Events as formats 2 and 3 stored them, read as today's; those of formats 4 to 13 only lack columns.
 
 Until format 3 some columns meant different things in different kinds of events: ``offset`` was a duration in
 ``convergence``, ``detail`` held counts, states, settings and reasons. Format 4 gave each meaning a column of its own.
@@ -25,13 +25,15 @@ from nemesis.history.schema import SCHEMA
 
 READABLE: Final = frozenset({2, 3})
 """Older versions whose columns are moved when they are read. Format 2 had no column ``key``, which is unset then."""
-UNCHANGED: Final = frozenset({4, 5, 6, 7, 8, 9, 10, 11, 12})
+UNCHANGED: Final = frozenset({4, 5, 6, 7, 8, 9, 10, 11, 12, 13})
 """Older versions whose columns mean what they mean today. They lack those of ``_NEW_IN_13``, before format 11 those
 of ``_NEW_IN_11``, and so on. In format 11 no query of an offset states a leader epoch; up to format 12 there is
 neither ``follower-epoch`` nor ``log-closed``. Until format 6 only logs, segments and batches were read from the files
 of brokers. Format 4 had neither ``control-request-answered`` nor ``replica-offsets`` nor ``broker-property`` nor
 ``log-dir-failed`` nor ``stored-segment``; ``metadata-updated`` had no ``live``, ``log-loaded`` no ``log_dir``,
 answers to polls no ``log_start_offset`` and ``last_offset``, and completions of sends no ``count``."""
+LAST_WITHOUT_WAITS: Final = 13
+"""The last version in which operations without an answer do not say how long their client waited."""
 LAST_WITHOUT_TOMBSTONES: Final = 12
 """The last version that has nothing of records without a value in compacted logs."""
 LAST_WITHOUT_STATED_EPOCHS: Final = 11
@@ -104,6 +106,7 @@ OLDER_SCHEMA: Final = _columns_without(UNCHANGED_SCHEMA, _NEW_IN_4)
 def unchanged_schema(version: int) -> pa.Schema:
     """Return the columns of one of ``UNCHANGED``."""
     newer = {
+        LAST_WITHOUT_WAITS: SCHEMA,
         LAST_WITHOUT_TOMBSTONES: SCHEMA_12,
         LAST_WITHOUT_STATED_EPOCHS: SCHEMA_12,
         LAST_WITHOUT_FETCHES: SCHEMA_10,

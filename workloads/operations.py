@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
-from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.kafka.errors import KafkaError, RequestTimedOut
 
 
 class OperationLog:
@@ -80,6 +80,8 @@ class Operation:
             # A poll has no effect to be unsure of; Jepsen still calls an unanswered one unknown.
             self.error = failure.name
             outcome = Kind.FAIL if failure.definite else Kind.INFO
+            if isinstance(failure, RequestTimedOut):
+                self._columns["duration_ms"] = int(failure.waited_s * 1000)
             self._recorder.record(outcome, **self._columns, error=failure.name)
             return isinstance(error, KafkaError)
         name = (

@@ -9,8 +9,8 @@
   ``notifications``   one for a property
 * ``offsets_at_rest``, ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``,
   ``hw_sampled``, ``epoch_ends``, ``quorum``, ``log_files``, ``compaction``, ``checkpoints``, ``times_answered``,
-  ``jobs``, ``log_dir_moves``, ``segment_deletions``, ``isr_commits``, ``leader_epochs_fenced``, ``tombstones``,
-  ``fetches_answered``, ``clean_stops``   one for a property, or for two
+  ``jobs``, ``requests_answered``, ``log_dir_moves``, ``segment_deletions``, ``isr_commits``, ``tombstones``,
+  ``leader_epochs_fenced``, ``fetches_answered``, ``clean_stops``   one for a property, or for two
 * ``transactions_read``   for the properties of transactional producers
 * ``objects``, ``totals``, ``cycles``, ``forks``, ``logs``   one for each family of properties of other systems
 * ``events``, ``administration``   builders of the events of our runs

@@ -15,7 +15,7 @@ check that knows more of its contradiction than its events say gives the steps i
   ``isr_epochs``, ``isr_shrinks``, ``client_offsets``, ``control_effects``, ``notifications``, ``offsets_at_rest``,
   ``leader_balance``, ``log_dir_failures``, ``settings_in_force``, ``retention``, ``hw_sampled``,
   ``epoch_ends``, ``quorum``, ``log_files``, ``compaction``, ``checkpoints``,
-  ``times_answered``, ``jobs``, ``log_dir_moves``,
+  ``times_answered``, ``jobs``, ``requests_answered``, ``log_dir_moves``,
   ``segment_deletions``, ``isr_commits``, ``leader_epochs_fenced``,
   ``fetches_answered``, ``transactions``, ``clean_stops``, ``tombstones``   further reasons
 """

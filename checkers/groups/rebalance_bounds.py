@@ -20,7 +20,7 @@ from nemesis.checkers.groups.group_operations import (
 from nemesis.checkers.groups.loads import Loads
 from nemesis.checkers.groups.rebalance_durations import waits
 from nemesis.checkers.liveness.client_faults import StruckClients
-from nemesis.history.events import Kind
+from nemesis.history.events import NO_ANSWER, Kind
 from nemesis.history.vocabulary.harness import (
     GROUP_DELAY,
     MEMBER_REBALANCE,
@@ -31,7 +31,6 @@ from nemesis.history.vocabulary.harness import (
 MS: Final = 1_000_000
 TIMER_MS: Final = 200
 """Kafka looks at its timers at least as often as this."""
-_NO_ANSWER: Final = "CLIENT_TIMED_OUT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def _unanswered(group: Group, bounds: Bounds, struck: StruckClients) -> Iterator
             continue
         if struck.is_struck(join.event.process, join.began, join.ended):
             continue
-        has_answer = join.is_ok or join.is_refused or (join.event.error or "") == _NO_ANSWER
+        has_answer = join.is_ok or join.is_refused or (join.event.error or "") == NO_ANSWER
         if has_answer and join.ended - join.began > bounds.join * MS:
             sentence = (
                 f"Broker {join.event.node} did not answer the JoinGroup of {join.event.process}"

@@ -14,6 +14,7 @@
 * ``retention``, ``compaction``, ``checkpoints``   segments that are not deleted, logs that are not compacted,
   checkpoints that are too old
 * ``jobs``           recurring work of brokers that begins too early or too late
+* ``requests_answered``  requests of clients that brokers leave without an answer
 * ``isr_shrinks``      members of an ISR that lag and are kept
 * ``isr_commits``      leaders whose high watermark does not follow a new ISR
 * ``isr_watches``, ``log_ends``   when a leader could propose to remove them; how far the logs reached

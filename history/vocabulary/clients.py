@@ -3,7 +3,8 @@
 Writer: the harness, for the clients of the workload (processes ``producer-3``, ``consumer-0``, ``admin-0``,
 ``final-2``) and for the faults that act as administrators (``administrator``). An operation is an ``invoke`` and then
 exactly one of ``ok``, ``fail`` (it certainly had no effect) and ``info`` (unknown). The ``invoke`` has the columns of
-the operation, the completions have them too, and ``fail`` and ``info`` have ``error``.
+the operation, the completions have them too, and ``fail`` and ``info`` have ``error``. Without
+an answer (``CLIENT_TIMED_OUT``) they also have ``duration_ms``: since the client sent its last request.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
-from nemesis.history.events import Event, Kind, Nanoseconds, Word
+from nemesis.history.events import Event, Kind, Milliseconds, Nanoseconds, Word
 
 OUR_CLIENTS: Final = ""
 """The workload of the operations that our own clients record: their functions mean the same in each."""
@@ -79,6 +79,10 @@ def declares(*kinds: Kind) -> Callable[[_V], _V]:
     return declare
 
 
+_WAITED: Final = ("duration_ms", Milliseconds | None, None)
+"""How long the client waited, if its last request had no answer."""
+
+
 def invokes(*functions: str, workloads: Iterable[str] = (OUR_CLIENTS,)) -> Callable[[_V], _V]:
     """Return what declares a class as the columns of an operation, except what its ``ok`` adds.
 
@@ -89,7 +93,7 @@ def invokes(*functions: str, workloads: Iterable[str] = (OUR_CLIENTS,)) -> Calla
     def declare(view: _V) -> _V:
         ended: Any = msgspec.defstruct(
             f"{view.__name__}Ended",
-            [("error", Word) if OUR_CLIENTS in names else ("error", Word | None, None)],
+            [("error", Word), _WAITED] if OUR_CLIENTS in names else [("error", Word | None, None)],
             bases=(view,),
             frozen=True,
             kw_only=True,

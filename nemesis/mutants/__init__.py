@@ -46,6 +46,7 @@ from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
 from nemesis.mutants.epochs_used_up_by_fencing import MUTANT as EPOCHS_USED_UP_BY_FENCING
 from nemesis.mutants.error_reported_once import MUTANT as ERROR_REPORTED_ONCE
 from nemesis.mutants.fenced_instance_commits import MUTANT as FENCED_INSTANCE_COMMITS
+from nemesis.mutants.fetch_wait_in_seconds import MUTANT as FETCH_WAIT_IN_SECONDS
 from nemesis.mutants.fetcher_gives_up import MUTANT as FETCHER_GIVES_UP
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
 from nemesis.mutants.first_loaded_offset_kept import MUTANT as FIRST_LOADED_OFFSET_KEPT
@@ -199,6 +200,7 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             DEAD_REPLICAS_STAY_ONLINE,
             RESIGNS_FROM_OWN_OFFICE,
             NEEDLESS_ELECTIONS,
+            FETCH_WAIT_IN_SECONDS,
             MIN_ISR_FORGOTTEN,
             JOINS_BELOW_EPOCH_START,
             END_ANSWERED_EARLY,

@@ -44,6 +44,7 @@ NOT_IN_THE_MODEL = frozenset(
             "checkpoints-kept",
             "times-answered",
             "jobs-on-time",
+            "requests-answered",
             "segments-deleted-by-rule",
             "log-dir-moves-end",
             "hw-follows-isr",

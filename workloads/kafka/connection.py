@@ -56,6 +56,7 @@ class KafkaConnection:
         self._traffic = traffic or Traffic()
         self._stream: Exchange | None = None
         self._correlation_id = 0
+        self._sent = 0.0
 
     async def request(self, request: Any, *, timeout_s: float, is_answered: bool = True) -> Any:
         """Return the broker's response, of the request's own version; None if the broker never answers such a request.
@@ -63,7 +64,8 @@ class KafkaConnection:
         Raises ``ConnectionFailed`` (definite when nothing was sent) and ``RequestTimedOut``; either closes the
         connection.
         """
-        deadline = asyncio.get_running_loop().time() + timeout_s
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
         try:
             return await self._exchange(request, deadline, is_answered=is_answered)
         except TimeoutError:
@@ -71,7 +73,7 @@ class KafkaConnection:
             self.close()
             if never_sent:
                 raise ConnectionFailed("CONNECT_TIMED_OUT", definite=True) from None
-            raise RequestTimedOut from None
+            raise RequestTimedOut(loop.time() - self._sent) from None
         except (OSError, EOFError, ValueError) as error:
             self.close()
             name = type(error).__name__
@@ -91,6 +93,7 @@ class KafkaConnection:
         if not is_answered:
             self._stream.tell(frame)
             return None
+        self._sent = asyncio.get_running_loop().time()
         answer = await self._stream.ask(frame, deadline=deadline)
         correlation_id, response = self._codec.decode_response(answer, _response_of(request))
         if correlation_id != self._correlation_id:

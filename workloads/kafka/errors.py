@@ -16,6 +16,8 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
+from nemesis.history.events import NO_ANSWER
+
 DEFINITE_ERRORS: Final = frozenset(
     {
         ErrorCode.not_enough_replicas,
@@ -54,8 +56,10 @@ class ConnectionFailed(KafkaError):
 class RequestTimedOut(KafkaError):
     """No answer within the time given: the request may still be carried out, even much later."""
 
-    def __init__(self) -> None:
-        super().__init__("CLIENT_TIMED_OUT", definite=False)
+    def __init__(self, waited_s: float = 0.0) -> None:
+        """``waited_s``: the time since a connection took the request."""
+        super().__init__(NO_ANSWER, definite=False)
+        self.waited_s = waited_s
 
 
 class BrokerError(KafkaError):
