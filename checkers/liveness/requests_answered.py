@@ -118,7 +118,7 @@ def _findings(rows: Sequence[Row], unanswered: Sequence[Row]) -> Iterator[Findin
 
 def _unanswered(rows: Sequence[Row], row: int, event: Event, ms: int) -> Finding:
     since = event.time - ms * _MS
-    # A broker that owes an answer for this long owes it whatever the machine did for a part of the time.
+    # To answer takes no time of its own: the machine explains the wait if it was busy for most of it.
     excuse = unexplained.excuse(rows, since, event.time, ms - WAIT_MS // 2)
     name = event.process if event.topic is None else f"{event.topic}-{event.partition}"
     sentence = f"{event.process} waited {ms:,} ms for the answer to its {event.f}, without a fault."
