@@ -54,6 +54,7 @@ _FOR_MEMBERS: Final = frozenset({"join-group", "sync-group"})
 """Their answers wait for the other members of the group: the properties of rebalances judge them."""
 WAIT_MS: Final = 1_000
 _MS: Final = 1_000_000
+_FOREVER_NS: Final = 2**63 - 1
 _COMPLETIONS: Final = frozenset({Kind.OK, Kind.FAIL, Kind.INFO})
 _COLUMNS: Final = ("f", "op", "error", "topic", "partition", "targets", *unexplained.COLUMNS)
 
@@ -98,6 +99,8 @@ def _findings(rows: Sequence[Row], unanswered: Sequence[Row]) -> Iterator[Findin
     windows = unexplained.without_faults(rows, until="end")
     struck = StruckClients(rows)
     bound = bound_ms(rows)
+    invoked = [event.time for _, event in rows if event.kind == Kind.FAULT_INVOKE]
+    first_fault = min(invoked, default=_FOREVER_NS)
     for row, event in unanswered:
         ms = event.duration_ms or 0
         sent = event.time - ms * _MS
@@ -107,13 +110,14 @@ def _findings(rows: Sequence[Row], unanswered: Sequence[Row]) -> Iterator[Findin
             or struck.is_struck(event.process, sent, event.time)
         ):
             continue
-        for number, (start, stop) in enumerate(windows):
-            is_inside = start <= sent and event.time <= stop
-            is_at_rest = event.f in ALONE or number == 0
-            if not is_at_rest and bound is not None:
-                is_at_rest = sent - start >= bound * _MS
-            if is_inside and is_at_rest:
-                yield _unanswered(rows, row, event, ms)
+        since = next(
+            (start for start, stop in windows if start <= sent and event.time <= stop), None
+        )
+        if since is None:
+            continue
+        is_recovered = bound is not None and sent - since >= bound * _MS
+        if event.f in ALONE or event.time <= first_fault or is_recovered:
+            yield _unanswered(rows, row, event, ms)
 
 
 def _unanswered(rows: Sequence[Row], row: int, event: Event, ms: int) -> Finding:

@@ -67,6 +67,7 @@ def test_without_the_settings_it_is_judged_before_the_first_fault() -> None:
     send = unanswered(1500, "send", 1000)
     assert verdict(send, fault(1600, 1700), over(2000)) is Verdict.INVALID
     assert verdict(fault(100, 200), send, over(2000)) is Verdict.VALID
+    assert verdict(fault(0, 200), send, over(2000)) is Verdict.VALID
 
 
 @pytest.mark.parametrize("f", ["join-group", "sync-group"])
