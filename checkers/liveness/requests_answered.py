@@ -15,11 +15,14 @@ request, too.
 
 What a correct cluster does and is not convicted for: a request that was under way when a fault began or ended; a send
 just after a fault, whose follower does not fetch yet: broker and client wait for equally long, and the client may
-give up first; a client that was paused; a connection that could not be made. What the machine may explain is
-``unknown``.
+give up first; partitions that an administrator adds to a topic while another one deletes it: the broker waits for their
+leaders until the time of the request has passed (``DelayedCreatePartitions``); a client that was paused; a connection
+that could not be made. What the machine may explain is ``unknown``.
 
-Limits: clients give up after ``operation_timeout_ms``; where that is less than a second, nothing is judged. Requests
-between brokers are not recorded. Where the history does not state every time-out, (b) is judged before the first fault.
+Limits: joins of groups, elections, and the creation and deletion of topics and partitions are not judged: their
+answers wait for what others do. Clients give up after ``operation_timeout_ms``; where that is less than a second,
+nothing is judged. Requests between brokers are not recorded. Where the history does not state every time-out, (b) is
+judged before the first fault.
 Source: KafkaApis, DelayedOperationPurgatory (every delayed operation expires); KAFKA-8334.
 """
 
@@ -50,8 +53,13 @@ ALONE: Final = frozenset(
     }
 )
 """What a broker answers without another one."""
-_FOR_MEMBERS: Final = frozenset({"join-group", "sync-group"})
-"""Their answers wait for the other members of the group: the properties of rebalances judge them."""
+WAITING: Final = frozenset(
+    {
+        *("join-group", "sync-group"),
+        *("create-topic", "create-partitions", "delete-topic", "elect-leaders"),
+    }
+)
+"""Their answers wait for other members of the group, or for an effect that another administrator may undo."""
 WAIT_MS: Final = 1_000
 _MS: Final = 1_000_000
 _FOREVER_NS: Final = 2**63 - 1
@@ -104,11 +112,7 @@ def _findings(rows: Sequence[Row], unanswered: Sequence[Row]) -> Iterator[Findin
     for row, event in unanswered:
         ms = event.duration_ms or 0
         sent = event.time - ms * _MS
-        if (
-            event.f in _FOR_MEMBERS
-            or ms < WAIT_MS
-            or struck.is_struck(event.process, sent, event.time)
-        ):
+        if event.f in WAITING or ms < WAIT_MS or struck.is_struck(event.process, sent, event.time):
             continue
         since = next(
             (start for start, stop in windows if start <= sent and event.time <= stop), None
