@@ -105,8 +105,8 @@ class TestConvergence:
         """The report at 8 covers the time of the check; the next ones do not."""
         heal, bad = harness(4, "phase", phase="heal"), leaders(6, "no leader")
         lags = [
-            harness(at, "harness-lag", duration_ms=1_500 if at == time else 3)
-            for at in (5, 8, 9, 90)
+            harness(reported, "harness-lag", duration_ms=1_500 if reported == time else 3)
+            for reported in (5, 8, 9, 90)
         ]
         assert only(Convergence(), [heal, bad, *lags]).verdict == verdict
 
