@@ -6,14 +6,16 @@ The initial topics got their leaders before the first fault.
 Smallest break: one ``convergence`` event with an error. ``numbers`` holds the slowest time of each check.
 
 What a correct cluster does and is not convicted for: a check may fail and be repeated, its last outcome counts; on a
-starved machine nothing converges, so if the harness's own loop was late by more than a second from the heal on, a
-failed check is ``unknown`` instead of ``invalid``. Success needs no such excuse. A check whose error begins with
-``HARNESS: `` is one that the harness could not make: it says nothing of the cluster and is ``unknown``.
+starved machine nothing converges, so if the harness's own loop was late by more than a second between the heal and a
+failed check, that check is ``unknown`` instead of ``invalid``. A report of lag covers the time since the report
+before, so the first one after the check still counts, and no later one does. Success needs no such excuse. A check
+whose error begins with ``HARNESS: `` is one that the harness could not make: it says nothing of the cluster and is
+``unknown``.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from nemesis.checkers.breaks import ends as breaks
 from nemesis.checkers.causes import find
@@ -31,6 +33,15 @@ HEAL = "heal"
 MAX_HARNESS_LAG_MS = 1_000
 
 
+class _Lag(NamedTuple):
+    """The harness's own loop was late, at some time since the report before."""
+
+    time: int
+    """When it was reported, in ns."""
+    duration_ms: int
+    row: int
+
+
 class Convergence(EventListCheck):
     kinds = frozenset({Kind.CONVERGENCE, Kind.HARNESS_LAG, Kind.PHASE})
     columns = ("check", "phase", "error", "topic", "partition", "node", "duration_ms")
@@ -40,13 +51,13 @@ class Convergence(EventListCheck):
         return (CONVERGENCE,)
 
     def judge(self, rows: list[Row]) -> Results:
-        lag, lag_row = _lag_since_heal(rows)
+        lags = _lags_since_heal(rows)
         when = _when(rows)
         outcomes: dict[tuple[str | None, str | None, int | None, int | None], Row] = {}
         for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].seq)):
             if event.kind == Kind.CONVERGENCE:
                 outcomes[event.check, event.topic, event.partition, event.node] = (row, event)
-        numbers = {"harness_lag_ms": float(lag)}
+        numbers = {"harness_lag_ms": float(max((lag.duration_ms for lag in lags), default=0))}
         findings: list[Finding] = []
         for row, event in outcomes.values():
             if succeeded(event):
@@ -57,13 +68,13 @@ class Convergence(EventListCheck):
                     self.name, _about(event), _blindness(event), row, verdict=Verdict.UNKNOWN
                 )
                 findings.append(blind)
-            elif lag > MAX_HARNESS_LAG_MS:
+            elif (lag := _longest(lags, event.time)) is not None:
                 sentence = (
-                    f"{_failure(event, when)} But nemesis itself was up to {lag} ms late, because the machine was "
-                    "busy."
+                    f"{_failure(event, when)} But nemesis itself was up to {lag.duration_ms} ms late, because the "
+                    "machine was busy."
                 )
                 doubt = finding(
-                    self.name, _about(event), sentence, row, lag_row, verdict=Verdict.UNKNOWN
+                    self.name, _about(event), sentence, row, lag.row, verdict=Verdict.UNKNOWN
                 )
                 findings.append(doubt)
             else:
@@ -97,16 +108,22 @@ def _about(event: Event) -> str:
     return "the cluster" if event.node is None else f"broker-{event.node}"
 
 
-def _lag_since_heal(rows: list[Row]) -> tuple[int, int | None]:
-    """The greatest lag in ms from the heal on (from the start if no heal is recorded), and its row."""
+def _lags_since_heal(rows: list[Row]) -> list[_Lag]:
+    """Return the reports of lag from the heal on (from the start if no heal is recorded), in order of time."""
     heals = [event.time for _, event in rows if event.kind == Kind.PHASE and event.phase == HEAL]
     since = max(heals, default=-1)
-    lags = [
-        (event.duration_ms or 0, row)
+    return sorted(
+        _Lag(event.time, event.duration_ms or 0, row)
         for row, event in rows
         if event.kind == Kind.HARNESS_LAG and event.time >= since
-    ]
-    return max(lags, key=lambda item: item[0], default=(0, None))
+    )
+
+
+def _longest(lags: list[_Lag], time: int) -> _Lag | None:
+    """Return the greatest lag up to a failed check, if it explains the failure."""
+    following = next((index for index, lag in enumerate(lags) if lag.time >= time), len(lags))
+    longest = max(lags[: following + 1], key=lambda lag: lag.duration_ms, default=None)
+    return longest if longest is not None and longest.duration_ms > MAX_HARNESS_LAG_MS else None
 
 
 CONVERGENCE: Final = Property(

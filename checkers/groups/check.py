@@ -9,10 +9,11 @@
   Smallest break: broker 1 acknowledges a commit of generation 2, and then answers a JoinGroup with generation 1.
 * **fenced-member**: once a commit of a generation is acknowledged, no commit of an earlier generation that is sent
   afterwards is acknowledged by any broker; and no heartbeat and no SyncGroup of an earlier generation is accepted by a
-  broker that has taken the later one in. A broker that has let a member go accepts no request of that member id. Once
-  another process has taken over a static member and has a settled commit acknowledged, no commit of the process before
-  it is; nor is any by a broker that has answered its assignment. Who joins without a member id is answered a new one,
-  so that the process before it can be fenced (KAFKA-8500).
+  broker that has taken the later one in. A broker that has let a member go accepts no request of that member id, also
+  if an administrator took the member out by its instance id. Once another process has taken over a static member and
+  has a settled commit acknowledged, no commit of the process before it is; nor is any by a broker that has answered its
+  assignment. Who joins without a member id is answered a new one, so that the process before it can be fenced
+  (KAFKA-8500).
   Smallest breaks: a commit of generation 2 is acknowledged, then one of generation 1; the same with a SyncGroup or a
   heartbeat of generation 1, if both have the same broker; a member leaves, and its commit is acknowledged; a
   static member is taken over, and commits of both processes are acknowledged, that of the former one last; a second

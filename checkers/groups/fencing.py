@@ -56,18 +56,47 @@ def accepted_late(
 
 def accepted_after_leaving(name: str, key: str, group: Group, loads: Loads) -> Iterator[Finding]:
     """Find requests of members that were accepted by the broker that had let the member go."""
-    left = {leave.invoked[1].member: leave for leave in group.ok(LEAVE)}
+    departures = _departures(group)
     for request in group.ok(COMMIT, HEARTBEAT, JOIN, SYNC):
         member = request.invoked[1].member
-        leave = None if member is None else left.get(member)
-        if leave is None or leave.event.node != request.event.node or request.began <= leave.ended:
-            continue
-        if loads.none_between(leave, request):
+        leave = next(
+            (item for item in departures[member] if _was_let_go(item, request, loads)), None
+        )
+        if leave is not None:
             sentence = (
                 f"Broker {request.event.node} accepted a {request.event.f} of {request.event.process} as {member} in "
                 f"{key}, after that member had left."
             )
             yield _finding(name, key, sentence, leave, request)
+
+
+def _departures(group: Group) -> defaultdict[str | None, list[Operation]]:
+    """Return by member id the accepted requests that took the member out of the group.
+
+    An administrator names the instance id of a static member. That ends each member id with which a process of this
+    instance had joined before: the last one leaves, and those before it are fenced already.
+    """
+    departures: defaultdict[str | None, list[Operation]] = defaultdict(list)
+    joined: dict[str | None, Operation] = {}
+    for join in sorted(group.ok(JOIN), key=lambda item: item.ended):
+        joined.setdefault(join.event.member, join)
+    for leave in group.ok(LEAVE):
+        asked = leave.invoked[1]
+        if asked.member is not None:
+            departures[asked.member].append(leave)
+        elif asked.instance is not None:
+            for member, join in joined.items():
+                if join.event.instance == asked.instance and join.ended < leave.began:
+                    departures[member].append(leave)
+    return departures
+
+
+def _was_let_go(leave: Operation, request: Operation, loads: Loads) -> bool:
+    return (
+        leave.event.node == request.event.node
+        and leave.ended < request.began
+        and loads.none_between(leave, request)
+    )
 
 
 def accepted_after_takeover(name: str, key: str, group: Group, loads: Loads) -> Iterator[Finding]:

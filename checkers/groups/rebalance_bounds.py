@@ -39,6 +39,8 @@ class Bounds:
 
     session: int
     join: int
+    static_join: int
+    """Of a static member: a coordinator stores who has taken over, and answers when that has succeeded or failed."""
     lone: int
 
     @classmethod
@@ -52,8 +54,9 @@ class Bounds:
         if not ms.keys() >= {MEMBER_SESSION, MEMBER_REBALANCE, GROUP_DELAY, STORE_TIMEOUT}:
             return None
         session, join = ms[MEMBER_SESSION], max(ms[MEMBER_REBALANCE], ms[GROUP_DELAY])
+        static_join = max(join, ms[STORE_TIMEOUT])
         lone = 2 * (join + ms[STORE_TIMEOUT]) + session
-        return cls(session + TIMER_MS, join + TIMER_MS, lone + 3 * TIMER_MS)
+        return cls(session + TIMER_MS, join + TIMER_MS, static_join + TIMER_MS, lone + 3 * TIMER_MS)
 
 
 class Late(NamedTuple):
@@ -88,11 +91,12 @@ def _unanswered(group: Group, bounds: Bounds, struck: StruckClients) -> Iterator
         if struck.is_struck(join.event.process, join.began, join.ended):
             continue
         has_answer = join.is_ok or join.is_refused or (join.event.error or "") == NO_ANSWER
-        if has_answer and join.ended - join.began > bounds.join * MS:
+        bound_ms = bounds.join if join.event.instance is None else bounds.static_join
+        if has_answer and join.ended - join.began > bound_ms * MS:
             sentence = (
                 f"Broker {join.event.node} did not answer the JoinGroup of {join.event.process}"
             )
-            yield Late(sentence, join.began, join.ended, bounds.join, (join,))
+            yield Late(sentence, join.began, join.ended, bound_ms, (join,))
 
 
 def _outlived(

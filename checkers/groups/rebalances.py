@@ -3,7 +3,9 @@
 **rebalances-end**: while no fault is in force,
 
 * a JoinGroup is answered within the rebalance time-out of the members (or ``group.initial.rebalance.delay.ms``, if that
-  is longer): by then the members that have not joined are out of the group;
+  is longer): by then the members that have not joined are out of the group. That of a static member may wait for
+  ``offsets.commit.timeout.ms`` instead, if that is longer. Without a rebalance, the coordinator stores who has taken
+  over, and answers when this has succeeded or failed (KIP-345);
 * once a member has shown no sign of life for its session time-out, its generation ends: no other member has a heartbeat
   of that generation accepted by the same coordinator, and no later request under its member id is;
 * a member that has joined, while no other process of the group sends anything, has its assignment within twice the
@@ -27,7 +29,7 @@ traces of brokers show (``loads``), so silent members are judged only where brok
 unknown may have been a sign of life; another process takes over a static member that has fallen silent.
 
 Limit: what a group whose members come and go needs in all is only counted. The workload ends soon after the last fault.
-Source: KIP-62, KIP-134; GroupCoordinator.onExpireHeartbeat, DelayedJoin, DelayedSync.
+Source: KIP-62, KIP-134, KIP-345; GroupCoordinator.onExpireHeartbeat, DelayedJoin, DelayedSync.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 * **compaction-runs**: of a replica that leads a compacted topic's partition, on a broker that lives until the end, the
   dirty part of the log's files is not more than ``min.cleanable.dirty.ratio`` of what can be compacted, or has been
   more for no longer than twice ``log.cleaner.backoff.ms``. What can be compacted: the segments before the last one that
-  has records, up to the high watermark. Dirty: those of them that the cleaner's checkpoint does not cover.
+  has records, up to the last stable offset. Dirty: those of them that the cleaner's checkpoint does not cover.
   Smallest break: the back-off is 5 ms, the ratio 0, the log has segments from offset 0 and 1 on and was never cleaned,
   reached offset 1 at 2 ms, and the run ends at 13 ms.
 
@@ -11,26 +11,30 @@ Why the bound holds: a cleaner that has nothing to do looks at all logs in each 
 next log at once. The second back-off is for what it does meanwhile. Since when a log has been dirty follows from the
 traces, as for ``retention-runs``.
 
-What a correct cluster does and is not convicted for: topics whose settings were written more than once, or that set
-a ratio or a lag of their own; a log that was opened, moved or truncated since; damaged logs; brokers whose cleaner
-is disabled, or has a lag. What the machine may explain is ``unknown``.
+What a correct cluster does and is not convicted for: nothing is compacted behind the first offset of a transaction that
+is open, or whose marker is not committed; topics whose settings were written more than once, or that set a ratio or a
+lag of their own; a log that was opened, moved or truncated since; damaged logs; brokers whose cleaner is disabled, or
+has a lag. What the machine may explain is ``unknown``.
 Limit: that no more than this is removed is judged by ``lost-write``, that all of it is by ``log-files-agree``.
 Source: LogCleaner, LogCleanerManager.grabFilthiestCompactedLog; Kafka's documentation of log compaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from nemesis.checkers.breaks import compaction as breaks
 from nemesis.checkers.explain import compaction as explain
+from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.liveness.left_logs import (
     DECIDED_FROM,
+    OF_LOGS,
+    OPENS,
     LeftLogs,
     Replica,
     Run,
@@ -40,6 +44,7 @@ from nemesis.checkers.liveness.left_logs import (
 )
 from nemesis.checkers.liveness.log_ends import MS
 from nemesis.checkers.replication.replica_rows import TopicKey
+from nemesis.history.events import Kind
 from nemesis.history.vocabulary.harness import (
     CLEANABLE_PERCENTAGE,
     CLEANER_BACKOFF,
@@ -47,11 +52,16 @@ from nemesis.history.vocabulary.harness import (
     COMPACTION_LAG,
 )
 
+_TRANSACTIONS: Final = frozenset({Kind.TRANSACTION_OPENED, Kind.MARKER_APPENDED})
+_NEVER: Final = 2**63 - 1
 _OWN: Final = ("min.cleanable.dirty.ratio", "min.compaction.lag.ms", "max.compaction.lag.ms")
 
 
 class Compaction(LeftLogs):
     depends_on = (CLEANER_BACKOFF, CLEANABLE_PERCENTAGE, CLEANER_ENABLED, COMPACTION_LAG)
+    of_logs = OF_LOGS | _TRANSACTIONS
+    kinds = LeftLogs.kinds | _TRANSACTIONS
+    columns = (*LeftLogs.columns, "producer_id")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -88,13 +98,41 @@ def _cleans_at_once(run: Run) -> bool:
 
 
 def _compactable(replica: Replica, traced: Traced, time: int) -> int:
-    """Return the start of the last segment that had records, and was committed up to there, at a time (ns)."""
+    """Return the start of the last segment that had records, and was stable up to there, at a time (ns)."""
     opened = replica.opened[1]
     if opened.time >= time or replica.settled > opened.time:
         return 0
     end = reached_by(traced.ends, replica, time, opened.log_end_offset)
     mark = reached_by(traced.marks, replica, time, opened.high_watermark)
-    return max((base for base in replica.bases if base < end and base <= mark), default=0)
+    stable = min(mark, _first_unstable(traced.rows, replica.node, time, mark))
+    return max((base for base in replica.bases if base < end and base <= stable), default=0)
+
+
+def _first_unstable(rows: Sequence[Row], node: int, time: int, mark: int) -> int:
+    """Return the first offset of the transactions that a broker's log had open at a time (ns).
+
+    A transaction stays unstable until its marker is below the high watermark ``mark``.
+    """
+    began: dict[int, int] = {}
+    """By producer id, the first offsets of the open transactions."""
+    ended: list[tuple[int, int, int]] = []
+    """Producer id, first offset and offset of the marker."""
+    for _, event in rows:
+        if event.node != node or event.time >= time:
+            continue
+        producer, offset = event.producer_id or 0, event.offset or 0
+        if event.kind == Kind.TRANSACTION_OPENED:
+            began[producer] = offset
+        elif event.kind == Kind.MARKER_APPENDED and producer in began:
+            ended.append((producer, began.pop(producer), offset))
+        elif event.kind in OPENS:
+            # What the log has lost opens no transaction, and ends none.
+            end = event.log_end_offset or 0
+            began |= {producer: first for producer, first, marker in ended if marker >= end}
+            began = {producer: first for producer, first in began.items() if first < end}
+            ended = [item for item in ended if item[2] < end]
+    uncommitted = (first for _, first, marker in ended if marker >= mark)
+    return min([*began.values(), *uncommitted], default=_NEVER)
 
 
 def _dirty_percentage(replica: Replica, end: int, cleaned: int) -> float:

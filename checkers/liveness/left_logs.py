@@ -36,14 +36,14 @@ DECIDED_FROM: Final = frozenset(
 """The sources of every property of this kind."""
 _CONFIGS: Final = "/config/topics/"
 _END: Final = "end"
-_OPENS: Final = frozenset({Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED, Kind.TRUNCATE})
+OPENS: Final = frozenset({Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED, Kind.TRUNCATE})
 """After these a log may be another one than before."""
-_OF_LOGS: Final = _OPENS | {
+OF_LOGS: Final = OPENS | {
     *(Kind.LOG_START_OFFSET, Kind.STORED_LOG, Kind.STORED_SEGMENT),
     *(Kind.BECOME_FOLLOWER, Kind.REPLICA_STOPPED),
 }
 _ROLES: Final = frozenset({Kind.BECOME_FOLLOWER, Kind.REPLICA_STOPPED})
-_OF_ENDS: Final = _OPENS | {Kind.APPEND, Kind.LOG_START_OFFSET}
+_OF_ENDS: Final = OPENS | {Kind.APPEND, Kind.LOG_START_OFFSET}
 OF_RUN: Final = frozenset(
     {*unexplained.KINDS, Kind.ZNODE, Kind.BROKER_STARTED, Kind.BROKER_PROPERTY}
 )
@@ -106,9 +106,11 @@ class LeftLogs(Fold[Summary]):
 
     depends_on: ClassVar[tuple[str, ...]]
     """The properties of brokers without which nothing can be judged."""
+    of_logs: ClassVar[frozenset[Kind]] = OF_LOGS
+    """The kinds of events of a partition that ``judge`` is given as rows."""
 
-    kinds = OF_RUN | _OF_LOGS | _OF_ENDS | {Kind.HIGH_WATERMARK}
-    columns = (
+    kinds = OF_RUN | OF_LOGS | _OF_ENDS | {Kind.HIGH_WATERMARK}
+    columns: ClassVar[tuple[str, ...]] = (
         *("topic", "topic_id", "partition", "incarnation", "offset", "count", "alive", "error"),
         *("log_start_offset", "high_watermark", "zk_op", "path", "data"),
         *("cleaner_offset", "recovery_point", "max_timestamp", "wall_ms"),
@@ -123,7 +125,7 @@ class LeftLogs(Fold[Summary]):
             [item for item in rows if _matters(item[1])],
             {
                 key: Traced(
-                    list(part.only(_OF_LOGS).events(*self.columns)),
+                    list(part.only(self.of_logs).events(*self.columns)),
                     log_ends.ends(part.only(_OF_ENDS)),
                     _marks(part.only({Kind.HIGH_WATERMARK})),
                 )
@@ -224,7 +226,7 @@ def _replicas(rows: Sequence[Row], run: Run) -> Iterator[Replica]:
     segments: dict[int, list[Row]] = defaultdict(list)
     for item in rows:
         event, node = item[1], item[1].node or 0
-        if event.kind in _OPENS:
+        if event.kind in OPENS:
             opened[node] = item
         elif event.kind == Kind.STORED_LOG:
             stored[node] = item

@@ -225,15 +225,26 @@ class Operations:
 
     @cached_property
     def compaction(self) -> Compaction:
-        """Which records may be gone because later ones supersede them. What is aborted supersedes nothing."""
+        """Which records may be gone because later ones supersede them. What is aborted supersedes nothing.
+
+        Neither does a send that certainly failed, unless its record was read.
+        """
         return Compaction(
             self.keys,
-            (Sent(send.value, send.invoke_time) for send in self.sends),
+            (
+                Sent(send.value, send.invoke_time)
+                for send in self.sends
+                if send.outcome != "fail" or send.value in self._values_read
+            ),
             (item for item in self.positions if not self._is_aborted(*item[:2])),
             self.reach if self.leaders else None,
             is_read_to_end=self.doubt[0] is None,
             tombstones=self.tombstones,
         )
+
+    @cached_property
+    def _values_read(self) -> set[int]:
+        return {value for poll in self.polls for value in poll.values}
 
     @cached_property
     def _producer_ids(self) -> dict[int, int]:

@@ -30,7 +30,8 @@ or where a disk has lost what was not synced.
 
 What a correct cluster does and is not convicted for: a log that is damaged where the broker was killed is judged up to
 there; an index or snapshot that is missing is built again when the log is opened; epochs at the end of a log may have
-no batch yet, and the first one begins where the log was set to start, before a checkpoint has that; a compacted log
+no batch yet, and the first one begins where the log was set to start, before a checkpoint has that (a broker that
+traces has traced that start); a compacted log
 lacks batches that snapshots name; segments are smaller after compaction, and when the time between their records is an
 hour or more. A broker that reported a failed log directory could not write checkpoints any more. (d) does not ask for
 producers where a wall clock was moved, because old ones are forgotten.
@@ -71,6 +72,11 @@ _LOSE_WRITES: Final = frozenset(
     {"power-cut", "corrupt-tail", "disk-full", "disk-failure", "log-dir-failure"}
 )
 """Faults after which a log may end in the middle of what was appended in one piece."""
+_STARTS: Final = frozenset(
+    {Kind.LOG_LOADED, Kind.LOG_START_OFFSET, Kind.LOG_DIR_CHANGED, Kind.TRUNCATE}
+)
+"""With these a broker traces where a log starts, before the epochs below are removed."""
+_UNKNOWN_START: Final = 2**63 - 1
 _HOUR_MS: Final = 3_600_000
 _SEQUENCES: Final = 2**31
 
@@ -124,8 +130,8 @@ class LogFiles(Grouped[Report]):
             Kind.BROKER_PROPERTY,
             Kind.ZNODE,
             Kind.LOG_DIR_FAILED,
-            Kind.LOG_START_OFFSET,
             Kind.FAULT_INVOKE,
+            *_STARTS,
         }
     )
     columns = (
@@ -155,12 +161,13 @@ class LogFiles(Grouped[Report]):
             return report
         tp = tp_name(topic, partition)
         raised = _raised_starts(segment.only({Kind.LOG_START_OFFSET}))
+        starts = _traced_starts(segment.only(_STARTS))
         for replica in replicas(segment):
             report.logs += 1
             report.findings += _misplaced(tp, replica)
             report.findings += _offset_entries(tp, replica)
             report.findings += _time_entries(tp, replica)
-            report.findings += _epochs(tp, replica)
+            report.findings += _epochs(tp, replica, starts.get(replica.node))
             report.findings += _epochs_before_start(tp, replica, raised.get(replica.node))
             report.findings += _superseded(tp, replica)
             report.findings += _wrong_producers(tp, replica)
@@ -285,9 +292,17 @@ def _wrong_time(tp: str, replica: Replica, entry: Any, inside: Batches, index: i
     return finding(LOG_FILES_AGREE.name, tp, sentence, int(inside.row[index]), entry.row)
 
 
-def _epochs(tp: str, replica: Replica) -> Iterator[Finding]:
+def _epochs(tp: str, replica: Replica, traced_start: int | None) -> Iterator[Finding]:
+    """Of the first batch whose epoch is not the one of the checkpoint.
+
+    Where the first epoch of the checkpoint begins behind the checkpoint of the start, the log was set to start there. A
+    broker that traces has traced this start before: ``traced_start`` is the highest that it has.
+    """
     epochs = replica.epochs
-    batches = replica.batches.where(replica.batches.base >= replica.start)
+    start = replica.start
+    if traced_start is not None:
+        start = max(replica.checkpointed_start, min(start, traced_start))
+    batches = replica.batches.where(replica.batches.base >= start)
     if not len(batches):
         return
     starts = np.array([epoch.offset for epoch in epochs], dtype=np.int64)
@@ -316,6 +331,19 @@ def _raised_starts(moves: Segment) -> dict[int, tuple[int, int]]:
         node = event.node or 0
         highest[node] = max(highest.get(node, move), move)
     return highest
+
+
+def _traced_starts(traced: Segment) -> dict[int, int]:
+    """Return for each broker that traces the highest start of the log that it traced."""
+    highest: dict[int, int] = {}
+    loaded: set[int] = set()
+    for _, event in traced.events("node", "log_start_offset"):
+        node, start = event.node or 0, event.log_start_offset
+        # Truncations in old histories have no start.
+        highest[node] = max(highest.get(node, 0), _UNKNOWN_START if start is None else start)
+        if event.kind == Kind.LOG_LOADED:
+            loaded.add(node)
+    return {node: start for node, start in highest.items() if node in loaded}
 
 
 def _epochs_before_start(

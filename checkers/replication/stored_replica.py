@@ -70,6 +70,7 @@ class Replica:
     row: int
     start: int
     """By its checkpoint, or where its first leader epoch begins, which moves with the start at once."""
+    checkpointed_start: int
     end: int
     cleaned_below: int
     recovery_point: int
@@ -136,6 +137,7 @@ def _replica(
         node=node,
         row=row,
         start=event.log_start_offset or 0,
+        checkpointed_start=event.log_start_offset or 0,
         end=event.log_end_offset or 0,
         cleaned_below=event.cleaner_offset or 0,
         recovery_point=event.recovery_point or 0,

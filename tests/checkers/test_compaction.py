@@ -155,6 +155,23 @@ class TestWhatClientsSee:
             assert result(name, *events, hidden, twice[0], gone).verdict == Verdict.INVALID, name
             assert result(name, *events, plain, *twice, gone).verdict == Verdict.INVALID, name
 
+    def test_a_send_that_certainly_failed_supersedes_nothing(self) -> None:
+        begun: list[Said] = [LEADS, MARK, keyed(1, 7, 1, offset=0), keyed(5, 9, 2, offset=1)]
+        twice: list[Said] = [cleaned(7, 1, 1), cleaned(9, 1, 1)]
+        for send_of in (tombstone, keyed):
+            failed = send_of(2, 6, 1, "fail", error="NOT_ENOUGH_REPLICAS")
+            for reads in (final(20, {1: 9}), final(20, {1: 9}, mark=9)):
+                for name in ("lost-write", "poll-skip"):
+                    judged = result(name, *begun, failed, *twice, reads)
+                    assert judged.verdict == Verdict.INVALID, name
+
+    def test_a_send_that_failed_and_was_read_may_have_superseded_a_record(self) -> None:
+        begun: list[Said] = [LEADS, MARK, keyed(1, 7, 1, offset=0)]
+        failed = keyed(2, 6, 1, "fail", error="NOT_ENOUGH_REPLICAS")
+        reads: list[Said] = [cleaned(7, 1, 1), final(20, {1: 6})]
+        assert result("lost-write", *begun, failed, *reads).verdict == Verdict.VALID
+        assert result("dirty-read", *begun, failed, *reads).verdict == Verdict.INVALID
+
     def test_without_keys_nothing_may_be_gone(self) -> None:
         events: list[Said] = [send(2, 7, offset=0), send(4, 8, offset=1), cleaned(5, 1, 1)]
         for name in LOSSES:

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from nemesis.checkers.breaks.compaction import BEGUN, cleaning, configured, dirty
-from nemesis.checkers.breaks.events import broker, history, truncate
+from nemesis.checkers.breaks.events import (
+    append,
+    broker,
+    high_watermark,
+    history,
+    loaded,
+    truncate,
+)
 from nemesis.checkers.breaks.late_recovery import fault
 from nemesis.checkers.breaks.retention import COMMITTED, GROWN, OPENED, ended
 from nemesis.checkers.framework.model import Verdict
@@ -81,3 +88,46 @@ def test_a_cleaner_with_a_lag_is_not_judged() -> None:
 
 def test_nothing_is_decided_without_settings() -> None:
     assert verdict(*OPENED, GROWN, COMMITTED, ended(14), dirty(0, 1)) is Verdict.UNKNOWN
+
+
+def opened(time: int, offset: int, *, node: int = 1) -> Event:
+    return broker(time, node, "transaction-opened", offset=offset, producer_id=7, **OF_T)
+
+
+def marker(time: int, offset: int, *, node: int = 1) -> Event:
+    return broker(time, node, "marker-appended", offset=offset, producer_id=7, **OF_T)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param([opened(2, 0)], Verdict.VALID, id="open-from-the-first-segment-on"),
+        pytest.param([opened(2, 1)], Verdict.INVALID, id="open-behind-the-segment"),
+        pytest.param([opened(2, 0, node=2)], Verdict.INVALID, id="open-in-another-log"),
+        pytest.param([opened(2, 0), marker(3, 2)], Verdict.INVALID, id="ended"),
+        pytest.param([opened(2, 0), marker(3, 3)], Verdict.VALID, id="marker-not-committed"),
+        pytest.param([opened(2, 0), marker(7, 2)], Verdict.VALID, id="ended-too-late"),
+    ],
+)
+def test_nothing_is_compacted_behind_the_last_stable_offset(
+    events: list[Event], expected: Verdict
+) -> None:
+    assert verdict(*BEGUN, events, ended(14), dirty(0, 1)) is expected
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param([opened(2, 0), loaded(4, 1, 0)], Verdict.INVALID, id="lost-with-its-log"),
+        pytest.param([opened(2, 0), loaded(4, 1, 1)], Verdict.VALID, id="kept"),
+        pytest.param(
+            [opened(2, 0), marker(3, 1), loaded(4, 1, 1)], Verdict.VALID, id="marker-lost"
+        ),
+    ],
+)
+def test_a_transaction_of_the_process_before(events: list[Event], expected: Verdict) -> None:
+    """The log is opened again, grows and is committed as in ``BEGUN``."""
+    later = [append(5, 1, 1, offset, role="leader") for offset in range(3)]
+    files = dirty(0, 1)
+    again = [*later, high_watermark(5, 1, 1, 3, [1])]
+    assert verdict(cleaning(), configured(), events, again, ended(20), files) is expected

@@ -98,6 +98,18 @@ class TestConvergence:
         events = [harness(3, "harness-lag", duration_ms=1_500), harness(4, "phase", phase="heal")]
         assert only(Convergence(), [*events, leaders(6, "no leader")]).verdict == Verdict.INVALID
 
+    @pytest.mark.parametrize(
+        ("time", "verdict"), [(8, Verdict.UNKNOWN), (9, Verdict.INVALID), (90, Verdict.INVALID)]
+    )
+    def test_lag_after_the_check_is_no_excuse(self, time: int, verdict: Verdict) -> None:
+        """The report at 8 covers the time of the check; the next ones do not."""
+        heal, bad = harness(4, "phase", phase="heal"), leaders(6, "no leader")
+        lags = [
+            harness(reported, "harness-lag", duration_ms=1_500 if reported == time else 3)
+            for reported in (5, 8, 9, 90)
+        ]
+        assert only(Convergence(), [heal, bad, *lags]).verdict == verdict
+
     def test_nothing_checked_is_unknown(self) -> None:
         assert only(Convergence(), [harness(4, "phase", phase="heal")]).verdict == Verdict.UNKNOWN
 

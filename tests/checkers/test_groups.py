@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from nemesis.checkers import CHECKERS, judged_by_default
@@ -179,6 +180,30 @@ def test_a_member_that_has_left_is_refused() -> None:
     ]
     refused = commit(3, 1, 1, 5, kind="fail", error="UNKNOWN_MEMBER_ID")
     assert not sentences(FENCED, loaded(0, 1), left, refused)
+
+
+def test_a_member_that_leaves_again_has_left_before() -> None:
+    left, again = (request(time, "leave-group", 1, 1) for time in (1, 6))
+    assert len(sentences(FENCED, loaded(0, 1), left, commit(3, 1, 1, 5), again)) == 1
+
+
+def removal(time: int, node: int = 1) -> list[Event]:
+    """An administrator takes the static member out of the group: the request names no member id."""
+    events = static(request(time, "leave-group", node, 1, member="admin"))
+    return [msgspec.structs.replace(event, member=None) for event in events]
+
+
+@pytest.mark.parametrize("member", ["a", "b"])
+def test_a_static_member_that_was_taken_out_is_refused(member: str) -> None:
+    """Also the member id of a process before, which another one had taken over."""
+    joins = [static(joined(0, 2, 1, taking=0)), static(joined(1, 2, 1, member="b", taking=0))]
+    late = static(commit(8, 1, 1, 5, member=member))
+    assert _fenced(loaded(0, 1), *joins, removal(3), late) == [
+        f"Broker 1 accepted a commit-offset of member-{member} as id-{member} in g, after that member had left."
+    ]
+    assert _fenced(loaded(0, 1), *joins, removal(3), loaded(6, 1), late) == []
+    assert _fenced(loaded(0, 1), *joins, removal(3, node=2), late) == []
+    assert _fenced(loaded(0, 1), removal(3), static(joined(4, 1, 1, member=member)), late) == []
 
 
 def test_a_coordinator_that_loads_has_members_again_that_had_left() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nemesis.checkers.breaks.events import broker, harness, history, znode
+from nemesis.checkers.breaks.events import broker, harness, history, loaded, truncate, znode
 from nemesis.checkers.breaks.late_recovery import fault
 from nemesis.checkers.breaks.log_files import (
     SIZE,
@@ -69,6 +69,22 @@ def test_epochs_are_those_of_the_batches() -> None:
     assert not agrees(log)
     assert not agrees(log, [beside("stored-epoch", leader_epoch=2, offset=0)])
     assert agrees(log, begun), "the log may have been set to start at 2"
+
+
+def test_the_first_epoch_begins_where_a_broker_that_traces_has_set_the_start() -> None:
+    """KAFKA-10432: a recovery that forgets the first epoch."""
+    log = [event for event in stored(0) if event.kind != "stored-epoch"]
+    begun = [beside("stored-epoch", leader_epoch=3, offset=2)]
+    opened = loaded(1, 1, 0, log_start_offset=0)
+    assert not agrees(opened, log, begun)
+    assert not agrees(opened, raised(1), log, begun), "not as far"
+    assert not agrees(opened, raised(2, node=2), log, begun), "another broker has"
+    assert agrees(opened, raised(2), log, begun)
+    assert agrees(opened, raised(3), log, begun), "the epochs are written later"
+    assert agrees(opened, truncate(2, 1, 2, log_start_offset=2), log, begun), "emptied"
+    assert agrees(opened, truncate(2, 1, 2), log, begun), "of an older version"
+    assert agrees(loaded(1, 1, 4, log_start_offset=2), log, begun), "opened there"
+    assert agrees(loaded(1, 2, 4, log_start_offset=0), log, begun), "it does not trace"
 
 
 def epoch(number: int, offset: int) -> Event:

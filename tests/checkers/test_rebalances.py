@@ -6,7 +6,7 @@ import pytest
 
 from nemesis.checkers import CHECKERS
 from nemesis.checkers.breaks.events import harness, history
-from nemesis.checkers.breaks.groups import joined, loaded, request
+from nemesis.checkers.breaks.groups import joined, loaded, request, static
 from nemesis.checkers.breaks.late_recovery import fault, measured
 from nemesis.checkers.breaks.rebalances import (
     ALONE,
@@ -19,6 +19,7 @@ from nemesis.checkers.breaks.rebalances import (
 )
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.history.events import Event
+from nemesis.history.vocabulary.harness import STORE_TIMEOUT
 from tests.checkers.histories import only
 
 NAME = "rebalances-end"
@@ -61,6 +62,19 @@ def test_what_rebalances_took_is_stated() -> None:
 )
 def test_a_join_is_answered_in_time(taking: int, columns: dict[str, object], is_late: bool) -> None:
     assert bool(judged(joining(1, taking, **columns)).findings) == is_late
+
+
+@pytest.mark.parametrize(
+    ("taking", "store_ms", "is_late"),
+    [(700, 500, False), (701, 500, True), (600, 50, False), (601, 50, True)],
+)
+def test_a_static_member_waits_until_its_takeover_is_stored(
+    taking: int, store_ms: int, is_late: bool
+) -> None:
+    store = harness(0, "timeout-setting", setting=STORE_TIMEOUT, duration_ms=store_ms)
+    join = joining(1, taking, kind="fail", error="COORDINATOR_NOT_AVAILABLE")
+    assert bool(judged(store, static(join)).findings) == is_late
+    assert bool(judged(store, join).findings) == (taking > 600), "a dynamic member does not"
 
 
 def test_a_fault_in_force_explains_all() -> None:
