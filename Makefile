@@ -8,6 +8,8 @@
 .PHONY: install install-dev run test check bench bench-kafka nightly clean
 NEMESIS := .venv/bin/nemesis
 PYTEST := .venv/bin/python -m pytest
+# What is too long for `make test` belongs to `make nightly`.
+SLOWEST := --durations=40 --durations-min=3
 # Brokers and workers are new interpreters all the time: they read what another one has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -33,8 +35,8 @@ check: install-dev
 test:
 	@.ci/install --tests
 	@.venv/bin/python -m tests.e2e.docker_machine & \
-	$(PYTEST) -m "not e2e and not nightly" -n 2 -q; code=$$?; wait; exit $$code
-	$(PYTEST) -m "e2e and not nightly" -n 2 --dist loadgroup -q
+	$(PYTEST) -m "not e2e and not nightly" -n 2 -q $(SLOWEST); code=$$?; wait; exit $$code
+	$(PYTEST) -m "e2e and not nightly" -n 2 --dist loadgroup -q $(SLOWEST)
 
 bench: install-dev
 	rm -f .bench.jsonl
