@@ -16,11 +16,11 @@ request, too.
 What a correct cluster does and is not convicted for: a request that was under way when a fault began or ended; a send
 just after a fault, whose follower does not fetch yet: broker and client wait for equally long, and the client may
 give up first; partitions that an administrator adds to a topic while another one deletes it: the broker waits for their
-leaders until the time of the request has passed (``DelayedCreatePartitions``); a client that was paused; a connection
-that could not be made. What the machine may explain is ``unknown``.
+leaders until the time of the request has passed (``DelayedCreatePartitions``, and ``DelayedDeleteRecords`` for the
+followers); a client that was paused; a connection that could not be made. What the machine may explain is ``unknown``.
 
-Limits: joins of groups, elections, and the creation and deletion of topics and partitions are not judged: their
-answers wait for what others do. Clients give up after ``operation_timeout_ms``; where that is less than a second,
+Limits: joins of groups, elections, and the creation and deletion of topics, partitions and records are not judged:
+their answers wait for what others do. Clients give up after ``operation_timeout_ms``; where that is less than a second,
 nothing is judged. Requests between brokers are not recorded. Where the history does not state every time-out, (b) is
 judged before the first fault.
 Source: KafkaApis, DelayedOperationPurgatory (every delayed operation expires); KAFKA-8334.
@@ -56,7 +56,7 @@ ALONE: Final = frozenset(
 WAITING: Final = frozenset(
     {
         *("join-group", "sync-group"),
-        *("create-topic", "create-partitions", "delete-topic", "elect-leaders"),
+        *("create-topic", "create-partitions", "delete-topic", "elect-leaders", "delete-records"),
     }
 )
 """Their answers wait for other members of the group, or for an effect that another administrator may undo."""

@@ -145,12 +145,16 @@ def _end_spark() -> None:
 
 
 def _require_text(arguments: Sequence[str]) -> None:
-    """Raise ``UsageError`` for an empty argument, and for names that a JVM and a JSON file cannot hold."""
+    """Raise ``UsageError`` for an empty argument, and for names that a file, a JVM or a JSON file cannot have."""
     named = {f"argument {number}": text for number, text in enumerate(arguments, start=1)}
     for label, text in named.items():
         if not text.strip():
             raise UsageError(
                 f"{label}: expected a name or a value, got an empty text: leave it out"
+            )
+        if "\0" in text:
+            raise UsageError(
+                f"{label}: {text!r} has a null character, which no name has: leave it out"
             )
     directories = {
         "the working directory": _working_directory(),

@@ -54,7 +54,7 @@ def test_a_fault_that_is_in_force_meanwhile_explains_it(begins: int, ends: int) 
     assert verdict(fault(begins, ends), unanswered(1500, "poll", 1000), over(2000)) is Verdict.VALID
 
 
-@pytest.mark.parametrize("f", ["send", "commit-offset", "delete-records"])
+@pytest.mark.parametrize("f", ["send", "commit-offset", "alter-config"])
 def test_what_needs_other_brokers_may_wait_for_their_recovery(f: str) -> None:
     sent = 100 + BOUND_MS
     early = unanswered(sent + 999, f, 1000)
@@ -70,7 +70,7 @@ def test_without_the_settings_it_is_judged_before_the_first_fault() -> None:
     assert verdict(fault(0, 200), send, over(2000)) is Verdict.VALID
 
 
-@pytest.mark.parametrize("f", ["join-group", "sync-group", "create-partitions"])
+@pytest.mark.parametrize("f", ["join-group", "sync-group", "create-partitions", "delete-records"])
 def test_some_answers_wait_for_what_others_do(f: str) -> None:
     """``late-requests``, seed 640002: partitions were added to a topic while another administrator deleted it."""
     assert verdict(unanswered(1500, f, 1500), over(2000)) is Verdict.VALID
