@@ -7,7 +7,7 @@ from typing import Any, Final
 from nemesis.checkers.breaks.events import harness, history
 from nemesis.checkers.breaks.groups import loaded, request
 from nemesis.checkers.breaks.late_recovery import measured
-from nemesis.history.events import Event
+from nemesis.history.events import NO_ANSWER, Event
 
 SETTINGS: Final = {
     "session.timeout.ms": 300,
@@ -16,7 +16,7 @@ SETTINGS: Final = {
     "offsets.commit.timeout.ms": 50,
 }
 """The bounds, with what timers add: 600 ms for a JoinGroup, 500 ms for a session, 1,800 ms for a member alone."""
-UNANSWERED: Final = {"kind": "info", "error": "CLIENT_TIMED_OUT"}
+UNANSWERED: Final = {"kind": "info", "error": NO_ANSWER}
 
 
 def configured() -> list[Event]:

@@ -30,4 +30,5 @@ REQUESTS_ANSWERED: Final = (
     history(STARTED, unanswered(1500, "poll", 1500), over(2000)),
     history(STARTED, unanswered(1500, "send", 1500), over(2000)),
     history(STARTED, fault(100, 500), unanswered(2000, "metadata", 1000), over(2500)),
+    history(STARTED, unanswered(1500, "poll", 1500), over(2000, load=1500)),
 )

@@ -17,8 +17,9 @@ What a correct cluster does and is not convicted for: a request that was under w
 just after a fault, whose follower does not fetch yet: broker and client wait for equally long, and the client may
 give up first; partitions that an administrator adds to a topic while another one deletes it: the broker waits for their
 leaders until the time of the request has passed (``DelayedCreatePartitions``, and ``DelayedDeleteRecords`` for the
-followers); a client that was paused; a connection that could not be made. What the machine may explain counts
-as if a fault explained it.
+followers); a client that was paused; a connection that could not be made. What the machine may explain is
+``unknown`` in (a). In (b) it proves nothing: the broker has at least as long for its answer as the client waits. Where
+work takes time, the client may give up before the answer is due.
 
 Limits: joins of groups, elections, and the creation and deletion of topics, partitions and records are not judged:
 their answers wait for what others do. Clients give up after ``operation_timeout_ms``; where that is less than a second,
@@ -38,7 +39,7 @@ from nemesis.checkers.explain import requests_answered as explain
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Fold, Results, conclude
-from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.liveness import client_faults, unexplained
@@ -121,27 +122,30 @@ def _findings(rows: Sequence[Row], unanswered: Sequence[Row]) -> Iterator[Findin
         if since is None:
             continue
         is_recovered = bound is not None and sent - since >= bound * _MS
-        is_owed = event.f in ALONE or event.time <= first_fault or is_recovered
-        if is_owed and not _is_excused(rows, sent, event.time, ms):
-            yield _unanswered(row, event, ms)
+        if event.f in ALONE or event.time <= first_fault or is_recovered:
+            # To answer takes no time of its own: the machine explains the wait if it was busy for most of it.
+            excuse = unexplained.excuse(rows, sent, event.time, ms - WAIT_MS // 2)
+            if excuse is None or event.f in ALONE:
+                yield _unanswered(row, event, ms, excuse)
 
 
-def _is_excused(rows: Sequence[Row], since: int, until: int, ms: int) -> bool:
-    """Whether the machine may explain the wait: to answer takes no time of its own, so it was busy for most of it."""
-    return unexplained.excuse(rows, since, until, ms - WAIT_MS // 2) is not None
-
-
-def _unanswered(row: int, event: Event, ms: int) -> Finding:
+def _unanswered(row: int, event: Event, ms: int, excuse: str | None) -> Finding:
     name = event.process if event.topic is None else f"{event.topic}-{event.partition}"
     sentence = f"{event.process} waited {ms:,} ms for the answer to its {event.f}, without a fault."
-    return finding(REQUESTS_ANSWERED.name, name, sentence, row)
+    return finding(
+        REQUESTS_ANSWERED.name,
+        name,
+        sentence if excuse is None else f"{sentence} But {excuse}.",
+        row,
+        verdict=Verdict.INVALID if excuse is None else Verdict.UNKNOWN,
+    )
 
 
 REQUESTS_ANSWERED: Final = Property(
     name="requests-answered",
     promise="Brokers answer each request of a client, if no fault keeps them from it.",
     unit="operations of clients",
-    unknown="No operation of a client was completed.",
+    unknown="No operation of a client was completed, or the machine was slow.",
     source="KafkaApis, DelayedOperationPurgatory; KAFKA-8334.",
     check=RequestsAnswered,
     decided_from=frozenset({EventSource.CLIENTS, EventSource.FAULTS, EventSource.HARNESS}),
