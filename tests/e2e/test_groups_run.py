@@ -12,6 +12,7 @@ import yaml
 from nemesis.history.run_directory import RunDirectory
 from tests.e2e.command import events, latest, nemesis
 from tests.e2e.kafka_jars import require_jars
+from tests.e2e.verdicts import assert_valid
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -45,7 +46,7 @@ def test_groups_of_a_mixed_cluster_are_valid(tmp_path: Path) -> None:
     ran = nemesis(
         tmp_path, "run", str(scenario(tmp_path)), "--target", "mixed", *arguments, timeout_s=400
     )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert_valid(ran, latest(tmp_path))
 
     run = RunDirectory.open(latest(tmp_path))
     outcome = json.loads(run.results_file.read_text())
