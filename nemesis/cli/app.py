@@ -15,10 +15,9 @@ import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
-from importlib.metadata import version
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -48,29 +47,38 @@ MAX_NAME: Final = 80
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 """What the kernel answers when a disk, or what this user may have of it, is full."""
 
-COMMANDS: Final[Mapping[str, str]] = {
-    "run": "run",
-    "check": "check",
-    "report": "report",
-    "export": "export",
-    "replay": "replay",
-    "explore": "explore",
-    "mutants": "mutants",
-    "shrink": "shrink_run",
-    "fetch": "fetch_target",
-    "list": "list_everything",
-    "scenario": "scenario",
-    "doctor": "examine",
-    "clean": "clean_up",
+WORDS: Final = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
+"""The variables in which a shell says what is written so far, when it asks for completions."""
+
+
+class Command(NamedTuple):
+    """A module of ``nemesis.cli.commands``."""
+
+    function: str
+    help: str
+    """One line of the list of commands. It is said here, because the module costs up to seconds of imports."""
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "run": Command("run", "Run a scenario: break the cluster, record all, judge it."),
+    "check": Command("check", "Judge a run again, or a history from elsewhere."),
+    "report": Command("report", "Write the report of a run again."),
+    "export": Command("export", "Write the operations of a run as EDN, for Jepsen's checkers."),
+    "replay": Command("replay", "Repeat a run: exactly if simulated, else its plan."),
+    "explore": Command("explore", "Run many seeds in simulation, and say what broke."),
+    "mutants": Command("mutants", "Search planted bugs, or generated ones: the scoreboard."),
+    "shrink": Command("shrink_run", "Shrink a simulated run that broke a property."),
+    "fetch": Command("fetch_target", "Download a release of Apache Kafka with Maven."),
+    "list": Command("list_everything", "List scenarios, targets, faults, checkers and more."),
+    "scenario": Command("scenario", "Print a scenario with all its defaults."),
+    "doctor": Command("examine", "Say what this machine lacks, and how to get it."),
+    "clean": Command("clean_up", "End and remove what dead runs have left."),
 }
-"""The modules of ``nemesis.cli.commands``, and the function in each."""
+"""The commands in the order of the help."""
 
 
 def command_line(arguments: Sequence[str]) -> typer.Typer:
-    """Return the commands: the one that is asked for, or all, as for help.
-
-    A command costs up to seconds of imports, which are no other's.
-    """
+    """Return the commands. The one that is asked for is imported; the others are names with a line of help."""
     app = typer.Typer(
         name=PROGRAM,
         help="Break a Kafka-style cluster on purpose, record what happens, and search the record for broken promises.",
@@ -78,17 +86,27 @@ def command_line(arguments: Sequence[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_options_of_the_program)
-    asked = arguments[0] if arguments else None
-    if asked == "--version":
-        return app
-    for name in [asked] if asked is not None and asked in COMMANDS else COMMANDS:
-        module = importlib.import_module(f"nemesis.cli.commands.{name}")
-        app.command(name)(getattr(module, COMMANDS[name]))
+    # No option of the program has a value, so that the first name of a command is the command.
+    asked = next((argument for argument in arguments if argument in COMMANDS), None)
+    for name, command in COMMANDS.items():
+        app.command(name, short_help=command.help)(_function(name) if name == asked else _unasked)
     return app
+
+
+def _function(name: str) -> Callable[..., None]:
+    module = importlib.import_module(f"nemesis.cli.commands.{name}")
+    function: Callable[..., None] = getattr(module, COMMANDS[name].function)
+    return function
+
+
+def _unasked() -> None:
+    raise AssertionError("a command that was not asked for is not run")
 
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
+        from importlib.metadata import version
+
         print(f"{PROGRAM} {version(DISTRIBUTION)}")  # noqa: T201 - the answer
         raise typer.Exit
 
@@ -107,7 +125,7 @@ def call(arguments: list[str]) -> int:
     try:
         _require_text(arguments)
         if COMPLETION in os.environ:
-            typer.main.get_command(command_line([]))(prog_name=PROGRAM)
+            typer.main.get_command(command_line(_written()))(prog_name=PROGRAM)
         # Not ``main``: it exits with 1, the code of a violation, when a command meets a broken pipe of its own.
         command = typer.main.get_command(command_line(arguments))
         with command.make_context(PROGRAM, arguments or ["--help"]) as context:
@@ -124,6 +142,10 @@ def call(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the edge of the program: whatever it is becomes one sentence
         return _fail(error, arguments)
     return 0
+
+
+def _written() -> list[str]:
+    return [word for name in WORDS for word in os.environ.get(name, "").split()]
 
 
 def close(code: int) -> int:

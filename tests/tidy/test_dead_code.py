@@ -59,7 +59,7 @@ def unused() -> list[tuple[str, str]]:
 def test_nothing_is_dead() -> None:
     excepted = {name for names in EXCEPTIONS.values() for name in names.split()}
     dead = {name: position for position, name in unused()}
-    used = names_in_templates() | set(COMMANDS.values())
+    used = names_in_templates() | {command.function for command in COMMANDS.values()}
     wrong = dead.keys() - used - excepted
     assert not wrong, "\n".join(
         f"{dead[name]} {name}: expected a use outside of tests, got none: remove it"

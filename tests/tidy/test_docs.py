@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 import typer
 
-from nemesis.cli.app import command_line
+from nemesis.cli.app import COMMANDS, command_line
 from tests.tidy.sources import ROOT, python_files
 
 PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -65,7 +65,8 @@ def broken_links(page: Path, text: str) -> Iterator[str]:
 @cache
 def options() -> frozenset[str]:
     """Return every option of every command."""
-    return frozenset(_options_of(typer.main.get_command(command_line([]))))
+    programs = (typer.main.get_command(command_line([name])) for name in COMMANDS)
+    return frozenset(option for program in programs for option in _options_of(program))
 
 
 def _options_of(command: Any) -> Iterator[str]:

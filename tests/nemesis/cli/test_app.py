@@ -11,18 +11,61 @@ import pytest
 from nemesis.cli.app import COMMANDS, call, command_line
 from nemesis.support.errors import EXIT_USAGE
 
+MODULES = "nemesis.cli.commands"
 CLUSTERS = ("nemesis.reference", "nemesis.workloads", "kazoo", "kio", "nemesis.runtimes")
 
 
-def test_all_commands_are_there_when_none_is_asked_for() -> None:
+def imported_by(statement: str) -> list[str]:
+    """Return the modules of a new process after this statement."""
+    program = f"import sys; from nemesis.cli.app import call; {statement}; print(*sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return ran.stdout.splitlines()[-1].split()
+
+
+def test_all_commands_are_listed_in_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["--help"]) == 0
+    _, _, listed = capsys.readouterr().out.partition("Commands:\n")
     names = [command.name for command in command_line([]).registered_commands]
     assert names == list(COMMANDS)
+    assert [line.split(maxsplit=1) for line in listed.splitlines()] == [
+        [name, command.help] for name, command in COMMANDS.items()
+    ]
+
+
+def test_the_list_of_commands_imports_none() -> None:
+    assert not [name for name in imported_by("call([])") if name.startswith(f"{MODULES}.")]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_stands_alone(name: str) -> None:
-    (command,) = command_line([name, "--help"]).registered_commands
-    assert command.name == name
+    imported = imported_by(f"call([{name!r}, '--help'])")
+    assert {module for module in imported if module.startswith(f"{MODULES}.")} == {
+        f"{MODULES}.{name}"
+    }
+
+
+@pytest.mark.parametrize("variable", ["COMP_WORDS", "_TYPER_COMPLETE_ARGS"])
+def test_a_shell_that_completes_imports_one_command(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = "bash" if variable == "COMP_WORDS" else "zsh"
+    monkeypatch.setenv("_NEMESIS_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv(variable, "nemesis clean --")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    completed = subprocess.run(
+        [sys.executable, "-m", "nemesis"], capture_output=True, text=True, check=True
+    )
+    assert "--json" in completed.stdout
+    assert "--scenario" not in completed.stdout
+
+
+def test_a_command_behind_two_dashes_is_the_one_that_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert call(["--", "scenario", "no-such-scenario"]) == EXIT_USAGE
+    assert "no-such-scenario" in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
