@@ -39,10 +39,17 @@ def test_the_list_of_commands_imports_none() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_stands_alone(name: str) -> None:
-    imported = imported_by(f"call([{name!r}, '--help'])")
+def test_each_command_can_be_asked_for(name: str) -> None:
+    commands = {command.name: command for command in command_line([name]).registered_commands}
+    callback = commands[name].callback
+    assert callback is not None
+    assert callback.__module__ == f"{MODULES}.{name}"
+
+
+def test_a_command_stands_alone() -> None:
+    imported = imported_by("call(['clean', '--help'])")
     assert {module for module in imported if module.startswith(f"{MODULES}.")} == {
-        f"{MODULES}.{name}"
+        f"{MODULES}.clean"
     }
 
 
