@@ -19,8 +19,8 @@ from benchmarks.figures import MILLION, Figure
 from benchmarks.histories.transactions import Shape, write
 from benchmarks.measuring import best, columns_of, made_apart, scan
 from nemesis.checkers.checking import check
-from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
-from nemesis.checkers.cycles.check import Transactional
+from nemesis.checkers.cycles.check import ListAppend, RwRegister, Transactional
+from nemesis.checkers.cycles.models import MODELS
 from nemesis.checkers.framework.engine import Engine
 from nemesis.history.reader import open_history
 from nemesis.history.spark import context, stop

@@ -22,7 +22,7 @@ from benchmarks.measuring import best, columns_of, made_apart, scan
 from benchmarks.resident_memory import PeakMemory
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.engine import Engine
-from nemesis.checkers.linearizable import LinearizableRegister
+from nemesis.checkers.linearizable.registers import LinearizableRegister
 from nemesis.history.reader import open_history
 from nemesis.history.spark import context, stop
 

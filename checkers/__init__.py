@@ -45,7 +45,8 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``unclean``, ``read_after``      whether an unclean election was permitted when its controller read the settings
 * ``power_cuts``       when a broker lost what it had not synced
 * ``losses``           whether acknowledged records may be lost, and what follows from it is allowed
-* ``checking``         runs the checks, combines verdicts, explains findings
+* ``checking``         runs the checks, combines verdicts
+* ``explaining``       findings with whole events, faults, causes and steps
 * ``explain``, ``faults_in_force``   findings step by step: their events in words, the faults active at the time
 * ``fields``           which property constrains which field; generates ``docs/coverage-of-fields.md``
 * ``pages``            generates ``docs/properties.md`` and ``docs/findings.md``
@@ -59,10 +60,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from nemesis.checkers.foreign import FOREIGN, foreign_properties, foreign_property, select_foreign
+from nemesis.checkers.foreign import (
+    FOREIGN,
+    KAFKA,
+    foreign_properties,
+    foreign_property,
+    select_foreign,
+)
 from nemesis.checkers.framework.model import NotObserved
 from nemesis.checkers.framework.property import Check, Property
-from nemesis.checkers.log.offset_log import OffsetLog
 from nemesis.history.sources import EventSource
 from nemesis.registry import Registry, by_name
 
@@ -138,8 +144,6 @@ def not_observed(
 
 def property_named(name: str) -> Property | None:
     """Return the property of this name, our own or a foreign workload's; ``None`` if neither has one."""
-    foreign = foreign_property(name)
-    if foreign is not None and foreign.check is not OffsetLog:
-        return foreign
     # Only the properties of logs share their names with ours, which come first.
-    return CHECKERS.get(name) or foreign
+    others = (workload for workload in FOREIGN if workload != KAFKA)
+    return foreign_property(name, others) or CHECKERS.get(name) or foreign_property(name, [KAFKA])

@@ -11,70 +11,63 @@ Limit: a workload judges one kind of object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import Final
 
-from nemesis.checkers.cycles import (
-    MODELS,
-    STRICT_SERIALIZABLE,
-    ListAppend,
-    Model,
-    RwRegister,
-    Transactional,
-)
-from nemesis.checkers.cycles.asked_anomalies import counted, model_of
-from nemesis.checkers.cycles.log_transactions import LogTransactions
-from nemesis.checkers.cycles.long_fork import LongFork
-from nemesis.checkers.cycles.models import Level, without_real_time
+from nemesis.checkers.cycles.asked_anomalies import counted
+from nemesis.checkers.cycles.models import STRICT_SERIALIZABLE
+from nemesis.checkers.framework.asked import Asked, HasOptions
 from nemesis.checkers.framework.property import Check, Property, property_names
-from nemesis.checkers.linearizable import (
-    Bank,
-    CausalReverse,
-    Counter,
-    EventualCounter,
-    FifoQueue,
-    LinearizableCasRegister,
-    LinearizableKeyValue,
-    LinearizableMultiRegister,
-    LinearizableMutex,
-    LinearizableRegister,
-    LinearizableSet,
-    MonotonicKeys,
-    PredicateInserts,
-    Sequential,
-    SetFull,
-    TotalQueue,
-    UniqueIds,
-)
-from nemesis.checkers.log.offset_log import OffsetLog
 
-FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
+
+class _Checks(Mapping[str, tuple[type[Check], ...]]):
+    """The checks of each workload; those of one workload are imported when they are asked for.
+
+    All modules of checks together take as long to import as a small history takes to be judged.
+    """
+
+    def __init__(self, names: Mapping[str, tuple[str, ...]]) -> None:
+        self._names = names
+
+    def __getitem__(self, workload: str) -> tuple[type[Check], ...]:
+        return tuple(resolve_name(f"{__package__}.{name}") for name in self._names[workload])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = _Checks(
     {
-        "register": (LinearizableRegister,),
-        "cas-register": (LinearizableCasRegister,),
-        "mutex": (LinearizableMutex,),
-        "set": (SetFull,),
-        "linearizable-set": (LinearizableSet,),
-        "queue": (TotalQueue,),
-        "fifo-queue": (FifoQueue,),
-        "counter": (Counter,),
-        "g-counter": (EventualCounter,),
-        "pn-counter": (EventualCounter,),
-        "multi-register": (LinearizableMultiRegister,),
-        "key-value": (LinearizableKeyValue,),
-        "unique-ids": (UniqueIds,),
-        "bank": (Bank,),
-        "list-append": (ListAppend,),
-        "rw-register": (RwRegister,),
-        "causal-reverse": (CausalReverse,),
-        "sequential": (Sequential,),
-        "monotonic-keys": (MonotonicKeys,),
-        "predicate-inserts": (PredicateInserts,),
-        "long-fork": (LongFork,),
-        "kafka": (OffsetLog, LogTransactions),
+        "register": ("linearizable.registers:LinearizableRegister",),
+        "cas-register": ("linearizable.registers:LinearizableCasRegister",),
+        "mutex": ("linearizable.mutex:LinearizableMutex",),
+        "set": ("linearizable.sets:SetFull",),
+        "linearizable-set": ("linearizable.sets:LinearizableSet",),
+        "queue": ("linearizable.queues:TotalQueue",),
+        "fifo-queue": ("linearizable.queues:FifoQueue",),
+        "counter": ("linearizable.counters:Counter",),
+        "g-counter": ("linearizable.eventual_counters:EventualCounter",),
+        "pn-counter": ("linearizable.eventual_counters:EventualCounter",),
+        "multi-register": ("linearizable.multi_registers:LinearizableMultiRegister",),
+        "key-value": ("linearizable.key_values:LinearizableKeyValue",),
+        "unique-ids": ("linearizable.unique_ids:UniqueIds",),
+        "bank": ("linearizable.banks:Bank",),
+        "list-append": ("cycles.check:ListAppend",),
+        "rw-register": ("cycles.check:RwRegister",),
+        "causal-reverse": ("linearizable.causal_reverse:CausalReverse",),
+        "sequential": ("linearizable.subkeys:Sequential",),
+        "monotonic-keys": ("linearizable.monotonic_keys:MonotonicKeys",),
+        "predicate-inserts": ("linearizable.predicate_inserts:PredicateInserts",),
+        "long-fork": ("cycles.long_fork:LongFork",),
+        "kafka": ("log.offset_log:OffsetLog", "cycles.log_transactions:LogTransactions"),
     }
 )
 """The checks of each workload, in the order of reports."""
+KAFKA: Final = "kafka"
 
 LATER: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -86,32 +79,13 @@ LATER: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 """By workload, the properties whose findings an operation after the end of the history can explain: what is missing may
 still be returned. Other findings of a history hold for each history that it is the beginning of."""
 
-TRANSACTIONAL: Final = frozenset(
-    workload
-    for workload, checks in FOREIGN.items()
-    if any(issubclass(check, Transactional) for check in checks)
-)
+TRANSACTIONAL: Final = frozenset({"list-append", "rw-register"})
 """Workloads of which anomalies can be asked for by name."""
-MODELLED: Final = frozenset(
-    workload
-    for workload, checks in FOREIGN.items()
-    if any(issubclass(check, Transactional | LogTransactions) for check in checks)
-)
+MODELLED: Final = TRANSACTIONAL | {KAFKA}
 """Workloads of which a consistency model says what transactions have to keep."""
-
-KEYED: Final = frozenset(
-    workload
-    for workload, checks in FOREIGN.items()
-    if any(issubclass(check, RwRegister) for check in checks)
-)
+KEYED: Final = frozenset({"rw-register"})
 """Workloads of which options about keys say what orders of versions are possible."""
-INITIALIZED: Final = (RwRegister, LinearizableRegister, LinearizableMultiRegister, Counter)
-"""Checks of objects that have an initial value."""
-HAS_INITIAL: Final = frozenset(
-    workload
-    for workload, checks in FOREIGN.items()
-    if any(issubclass(check, INITIALIZED) for check in checks)
-)
+HAS_INITIAL: Final = KEYED | {"register", "cas-register", "multi-register", "counter"}
 """Workloads of objects that have an initial value, which a user may state."""
 
 
@@ -142,9 +116,9 @@ def asked_properties(workload: str, anomalies: Sequence[str]) -> frozenset[str]:
     return counted(anomalies) & set(foreign_properties(workload))
 
 
-def foreign_property(name: str) -> Property | None:
-    """Return the property of this name in the first workload that has one."""
-    everything = (decided for workload in FOREIGN for decided in decided_in(workload))
+def foreign_property(name: str, workloads: Iterable[str] = FOREIGN) -> Property | None:
+    """Return the property of this name in the first of these workloads that has one."""
+    everything = (decided for workload in workloads for decided in decided_in(workload))
     return next((decided for decided in everything if decided.name == name), None)
 
 
@@ -176,37 +150,16 @@ def select_foreign(
     for name in wanted:
         if name not in allowed:
             raise KeyError(name)
-    model = STRICT_SERIALIZABLE if consistency_model is None else MODELS[consistency_model]
-    model = model_of(anomalies) if anomalies else model
-    model = model if has_real_time else without_real_time(model)
+    asked = Asked(
+        consistency_model=consistency_model,
+        anomalies=anomalies,
+        initial=initial,
+        key_options=key_options,
+        judged=frozenset(wanted),
+        has_real_time=has_real_time,
+    )
     return [
-        _made(check, model, initial, key_options, frozenset(wanted), has_real_time=has_real_time)
+        check.made_for(asked) if issubclass(check, HasOptions) else check()
         for check in FOREIGN[workload]
         if wanted & set(property_names(check))
     ]
-
-
-def _made(
-    check: type[Check],
-    model: Model,
-    initial: int | None,
-    key_options: Sequence[str],
-    judged: frozenset[str],
-    *,
-    has_real_time: bool,
-) -> Check:
-    if issubclass(check, RwRegister):
-        return check(
-            model, initial, has_real_time=has_real_time, key_options=key_options, judged=judged
-        )
-    if issubclass(check, Transactional):
-        return check(model, judged)
-    if issubclass(check, LogTransactions):
-        return check(model)
-    if issubclass(check, OffsetLog):
-        return check(reads_committed=model.level >= Level.G1)
-    if issubclass(check, LinearizableRegister | LinearizableMultiRegister):
-        return check(initial=initial)
-    if issubclass(check, Counter):
-        return check(0 if initial is None else initial)
-    return check()

@@ -13,8 +13,9 @@ from typing import Final
 
 from nemesis.checkers import CHECKERS, FOREIGN
 from nemesis.checkers.checking import check
-from nemesis.checkers.cycles import MODELS, Transactional
+from nemesis.checkers.cycles.check import Transactional
 from nemesis.checkers.cycles.log_transactions import LogTransactions
+from nemesis.checkers.cycles.models import MODELS
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Check, Property
 from nemesis.history.memory import history_of

@@ -12,10 +12,12 @@ The package holds the vocabulary that all other packages share, and the files of
 * ``encoding``         how Parquet files are written; ``statistics`` and ``dependencies`` what their footers record
 * ``zookeeper_log``    ZooKeeper's transaction log, read from its files
 * ``zookeeper_ensemble``, ``znodes``   what all members committed; from transactions to events
-* ``quorum_log``, ``quorum_records``, ``quorum_events``   what a KRaft quorum committed, its records, their events
+* ``quorum_log``, ``quorum_records``, ``quorum_events``   what a KRaft quorum committed, its records, their events;
+  ``quorum_files`` names its files
 * ``broker_logs``      what Kafka brokers log of their replicas, as events; ``topic_ids`` spells their topics' ids
 * ``stored_logs``, ``stored_companions``   the logs of stopped brokers, read from their files, and what is beside them
 * ``stored_markers``   the markers of transactions in such logs
+* ``renewal``          ``history/`` once more, before it is judged
 * ``ingest``           from ``raw_sources`` to Parquet, on Spark or in process, in two steps: ``sorted_pieces``, then
   ``buckets``; ``drafts`` holds files that are not complete yet
 * ``spark``, ``spark_cluster``   a context and tasks, on this machine or on others

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +19,8 @@ _QUIET: Final = ("-Xlog:disable", "-Xlog:all=error:stderr")
 
 def path() -> Path:
     """Return where the archive of the installed PySpark is, or would be."""
+    from importlib.metadata import version  # costs more than the rest of this module
+
     return DIRECTORY / f"spark-{version('pyspark')}.jsa"
 
 

@@ -22,9 +22,9 @@ import msgspec
 
 from nemesis.history.buckets import buckets_of, write_bucket
 from nemesis.history.drafts import draft_directory, remove_drafts
-from nemesis.history.errors import HistoryError, MissingHistoryError
-from nemesis.history.manifest import MANIFEST, FileEntry, Manifest, read_manifest
-from nemesis.history.raw_sources import RawSources
+from nemesis.history.errors import MissingHistoryError
+from nemesis.history.manifest import MANIFEST, FileEntry, Manifest
+from nemesis.history.raw_sources import RawSources, no_events
 from nemesis.history.run_directory import RunDirectory, write_atomically
 from nemesis.history.sorted_pieces import parse, pieces_of
 from nemesis.history.spark import run_all
@@ -58,7 +58,7 @@ def ingest(run: RunDirectory, spark: Spark | None = None) -> IngestReport:
     started = time.monotonic()
     sources = RawSources.of(run)
     if sources.is_empty:
-        raise MissingHistoryError(_no_events(run))
+        raise MissingHistoryError(no_events(run))
     tasks = spark() if spark is not None and sources.size_bytes > FEW_BYTES else None
     remove_drafts(run)
     draft = draft_directory(run)
@@ -101,23 +101,3 @@ def _write_files(draft: Path, sources: RawSources, tasks: SparkContext | None) -
     )
     write_atomically(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     return manifest
-
-
-def renew(run: RunDirectory, spark: Spark | None = None) -> None:
-    """Build ``history/`` from the raw files; without raw files, check that the existing ``history/`` can be read.
-
-    So a later version, with other columns, can judge an old run. Raises HistoryError when neither is possible.
-    """
-    if not RawSources.of(run).is_empty:
-        ingest(run, spark)
-        return
-    try:
-        read_manifest(run.history)
-    except MissingHistoryError:
-        raise MissingHistoryError(_no_events(run)) from None
-    except HistoryError as error:
-        raise type(error)(f"{error}, and {run.raw} holds no events to make it from again") from None
-
-
-def _no_events(run: RunDirectory) -> str:
-    return f"{run.raw} holds no events: nothing was recorded"

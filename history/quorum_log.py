@@ -25,12 +25,9 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
+from nemesis.history.quorum_files import SEGMENTS, SNAPSHOTS
 from nemesis.history.quorum_records import Reader
 
-METADATA_LOG: Final = "__cluster_metadata-0"
-"""The directory of the log in a voter's first log directory."""
-SEGMENTS: Final = "*.log"
-SNAPSHOTS: Final = "*.checkpoint"
 _SNAPSHOT_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 """Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, two timestamps, producer, count."""

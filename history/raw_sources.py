@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nemesis.history.quorum_log import SEGMENTS
+from nemesis.history.quorum_files import SEGMENTS
 from nemesis.history.run_directory import RunDirectory
 from nemesis.history.sources import EventSource
 from nemesis.history.znodes import PROCESS
@@ -94,3 +94,8 @@ class RawSources:
 
 def _has_logs(run: RunDirectory) -> bool:
     return EventSource.BROKER_LOGS in run.read_info().observes
+
+
+def no_events(run: RunDirectory) -> str:
+    """Return the sentence about a run without raw files."""
+    return f"{run.raw} holds no events: nothing was recorded"

@@ -17,10 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from nemesis.history import raw_lines
-from nemesis.history.broker_logs import read_broker_log
 from nemesis.history.drafts import complete_file
-from nemesis.history.quorum_events import QuorumEvents
-from nemesis.history.quorum_log import committed, read_quorum_log
 from nemesis.history.schema import completed, is_in_order, ordered, table
 from nemesis.history.znodes import ZnodeEvents
 from nemesis.history.zookeeper_ensemble import merge
@@ -89,6 +86,8 @@ def parse(directory: Path, version: int, piece: Piece) -> Parsed:
     elif piece.quorum:
         rows, problems = _quorum_rows(piece)
     elif piece.broker_log is not None:
+        from nemesis.history.broker_logs import read_broker_log  # few runs have any
+
         events, problems = read_broker_log(piece.broker_log)
         rows = table(events)
     else:
@@ -118,6 +117,9 @@ def _table_rows(path: Path) -> tuple[pa.Table, list[str]]:
 
 def _quorum_rows(piece: Piece) -> tuple[pa.Table, list[str]]:
     """Return the events of what the quorum has committed; records that cannot be read are a problem."""
+    from nemesis.history.quorum_events import QuorumEvents  # few runs have any
+    from nemesis.history.quorum_log import committed, read_quorum_log
+
     try:
         log = committed([read_quorum_log(voter) for voter in piece.quorum], piece.voters)
         return table(QuorumEvents().events(log.batches)), list(log.problems)

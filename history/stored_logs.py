@@ -26,7 +26,7 @@ from uuid import UUID
 
 from crc32c import crc32c
 
-from nemesis.history.quorum_log import METADATA_LOG
+from nemesis.history.quorum_files import METADATA_LOG
 from nemesis.history.stored_companions import (
     Companions,
     Files,

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import yaml
-
 COMPOSE_FILE: Final = "compose.yaml"
 
 
@@ -25,6 +23,10 @@ class NamedContainer:
 
 def containers(run: Path) -> list[NamedContainer]:
     """Return the containers of the run in this directory, in the file's order; none where it had none."""
+    if not (run / COMPOSE_FILE).exists():
+        return []
+    import yaml  # only containers have any
+
     try:
         services = yaml.safe_load((run / COMPOSE_FILE).read_bytes())["services"]
         return [

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
-import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -280,6 +279,8 @@ def _environment() -> Environment:
 
 
 def _yaml(value: Any) -> str:
+    import yaml  # only reports with a plan have any
+
     plain = msgspec.to_builtins(value)
     text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
     return text.rstrip()

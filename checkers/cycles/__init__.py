@@ -25,17 +25,3 @@
 Source: Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
 Observations" (VLDB 2020), for what lists and registers tell of versions.
 """
-
-from nemesis.checkers.cycles.check import WELL_FORMED, ListAppend, RwRegister, Transactional
-from nemesis.checkers.cycles.models import MODELS, SERIALIZABLE, STRICT_SERIALIZABLE, Model
-
-__all__ = [
-    "MODELS",
-    "SERIALIZABLE",
-    "STRICT_SERIALIZABLE",
-    "WELL_FORMED",
-    "ListAppend",
-    "Model",
-    "RwRegister",
-    "Transactional",
-]

@@ -23,9 +23,12 @@ from nemesis.checkers.cycles.models import (
     CYCLE_EXISTS,
     CYCLES,
     MODELS,
+    STRICT_SERIALIZABLE,
     SUFFIXES,
     Model,
+    without_real_time,
 )
+from nemesis.checkers.framework.asked import Asked
 
 _OF_EACH_ORDER: Final = (
     ("G0", "G1c"),
@@ -135,6 +138,17 @@ def counted(names: Collection[str]) -> frozenset[str]:
     """Return the properties that count if these anomalies are asked for; raises KeyError."""
     properties = frozenset().union(*(ASKED[name] for name in names))
     return properties | {CYCLE_EXISTS} if properties & set(CYCLES) else properties
+
+
+def model_asked(asked: Asked) -> Model:
+    """Return the model to hold transactions against; raises KeyError if no model has this name."""
+    if asked.anomalies:
+        model = model_of(asked.anomalies)
+    elif asked.consistency_model is None:
+        model = STRICT_SERIALIZABLE
+    else:
+        model = MODELS[asked.consistency_model]
+    return model if asked.has_real_time else without_real_time(model)
 
 
 def model_of(names: Collection[str]) -> Model:

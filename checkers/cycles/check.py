@@ -9,17 +9,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from nemesis.checkers.breaks import cycles as breaks
+from nemesis.checkers.cycles.asked_anomalies import model_asked
 from nemesis.checkers.cycles.models import (
     ANOMALIES,
     CYCLE_EXISTS,
     CYCLES,
     STRICT_SERIALIZABLE,
+    WELL_FORMED,
     Model,
 )
 from nemesis.checkers.cycles.transaction_rows import COLUMNS, KINDS, Rows
+from nemesis.checkers.framework.asked import Asked
 from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
@@ -29,7 +32,6 @@ from nemesis.history.sources import EventSource
 if TYPE_CHECKING:
     from nemesis.checkers.cycles.analysis import Analysis
 
-WELL_FORMED: Final = "well-formed"
 _EXPLICABLE: Final = frozenset({"garbage-read"})
 """What a transaction that the history lacks may explain. All other anomalies consist of what was observed: further
 transactions only add to them."""
@@ -51,6 +53,10 @@ class Transactional(GlobalCheck[Rows]):
         """``judged``: the anomalies whose results are used; others do not end the search for ``cycle-exists``."""
         self.model = model
         self.judged = judged
+
+    @classmethod
+    def made_for(cls, asked: Asked) -> Self:
+        return cls(model_asked(asked), judged=asked.judged)
 
     def part(self, segment: Segment) -> Rows:
         return Rows.of(segment)
@@ -123,6 +129,16 @@ class RwRegister(Transactional):
         self.initial = initial
         self.has_real_time = has_real_time
         self.key_options = frozenset(key_options)
+
+    @classmethod
+    def made_for(cls, asked: Asked) -> Self:
+        return cls(
+            model_asked(asked),
+            asked.initial,
+            has_real_time=asked.has_real_time,
+            key_options=asked.key_options,
+            judged=asked.judged,
+        )
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:

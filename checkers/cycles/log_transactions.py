@@ -26,12 +26,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import Final
+from typing import Final, Self
 
 from nemesis.checkers.breaks import logs as breaks
+from nemesis.checkers.cycles.asked_anomalies import model_asked
 from nemesis.checkers.cycles.check import ANOMALY_PROPERTIES
 from nemesis.checkers.cycles.log_rows import LogRows
 from nemesis.checkers.cycles.models import SERIALIZABLE, Level, Model
+from nemesis.checkers.framework.asked import Asked
 from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
@@ -64,6 +66,10 @@ class LogTransactions(GlobalCheck[LogRows]):
 
     def __init__(self, model: Model = SERIALIZABLE) -> None:
         self.model = model
+
+    @classmethod
+    def made_for(cls, asked: Asked) -> Self:
+        return cls(model_asked(asked))
 
     def part(self, segment: Segment) -> LogRows:
         return LogRows.of(segment)

@@ -193,6 +193,7 @@ MODELS: Final[Mapping[str, Model]] = MappingProxyType(
 SERIALIZABLE: Final = MODELS["serializable"]
 STRICT_SERIALIZABLE: Final = MODELS["strict-serializable"]
 CYCLE_EXISTS: Final = "cycle-exists"
+WELL_FORMED: Final = "well-formed"
 CYCLE_LEVELS: Final = (Level.G0, Level.G1, Level.SNAPSHOT, Level.SERIAL)
 """The levels of which cycles are searched for; G-single is what the third finds first."""
 

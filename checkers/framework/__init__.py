@@ -7,6 +7,7 @@
 * ``compiled``, ``compiler``   kernels that numba compiles, and whether it is installed
 * ``components``   connected components of a graph
 * ``nouns``   the noun behind a count
+* ``asked``           what a user asks of the checks of an external history
 * ``property``        a property as one object; ``reason`` what its explanation starts from
 * ``model``           verdicts, findings, results; ``findings`` builds them
 """

@@ -22,38 +22,3 @@
 
 Which of them judges a history is said by its workload (``nemesis.checkers.foreign``).
 """
-
-from nemesis.checkers.linearizable.banks import Bank
-from nemesis.checkers.linearizable.causal_reverse import CausalReverse
-from nemesis.checkers.linearizable.counters import Counter
-from nemesis.checkers.linearizable.eventual_counters import EventualCounter
-from nemesis.checkers.linearizable.key_values import LinearizableKeyValue
-from nemesis.checkers.linearizable.monotonic_keys import MonotonicKeys
-from nemesis.checkers.linearizable.multi_registers import LinearizableMultiRegister
-from nemesis.checkers.linearizable.mutex import LinearizableMutex
-from nemesis.checkers.linearizable.predicate_inserts import PredicateInserts
-from nemesis.checkers.linearizable.queues import FifoQueue, TotalQueue
-from nemesis.checkers.linearizable.registers import LinearizableCasRegister, LinearizableRegister
-from nemesis.checkers.linearizable.sets import LinearizableSet, SetFull
-from nemesis.checkers.linearizable.subkeys import Sequential
-from nemesis.checkers.linearizable.unique_ids import UniqueIds
-
-__all__ = [
-    "Bank",
-    "CausalReverse",
-    "Counter",
-    "EventualCounter",
-    "FifoQueue",
-    "LinearizableCasRegister",
-    "LinearizableKeyValue",
-    "LinearizableMultiRegister",
-    "LinearizableMutex",
-    "LinearizableRegister",
-    "LinearizableSet",
-    "MonotonicKeys",
-    "PredicateInserts",
-    "Sequential",
-    "SetFull",
-    "TotalQueue",
-    "UniqueIds",
-]

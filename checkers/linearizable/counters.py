@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
 from nemesis.checkers.breaks import totals as breaks
+from nemesis.checkers.framework.asked import Asked
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
@@ -51,6 +52,10 @@ class Counter(ObjectCheck):
 
     def __init__(self, initial: int = 0) -> None:
         self.initial = initial
+
+    @classmethod
+    def made_for(cls, asked: Asked) -> Self:
+        return cls(0 if asked.initial is None else asked.initial)
 
     def decide(self, operations: Operations, lists: Listed) -> Results:  # noqa: ARG002
         bounds: list[Finding] = []

@@ -20,11 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
 from nemesis.checkers.breaks import objects as breaks
+from nemesis.checkers.framework.asked import Asked
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
@@ -75,6 +76,10 @@ class LinearizableMultiRegister(ObjectCheck):
         """
         self.limit = limit
         self.initial = initial
+
+    @classmethod
+    def made_for(cls, asked: Asked) -> Self:
+        return cls(initial=asked.initial)
 
     def decide(self, operations: Operations, lists: Listed) -> Results:
         operations = in_history_order(operations)

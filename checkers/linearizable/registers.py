@@ -24,11 +24,12 @@ are not searched: ``unknown``. One finding for each key that was searched: what 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
 from nemesis.checkers.breaks import objects as breaks
+from nemesis.checkers.framework.asked import Asked
 from nemesis.checkers.framework.compiler import has_compiler
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
@@ -71,6 +72,10 @@ class LinearizableRegister(ObjectCheck):
         """
         self.limit = limit
         self.initial = initial
+
+    @classmethod
+    def made_for(cls, asked: Asked) -> Self:
+        return cls(initial=asked.initial)
 
     def decide(self, operations: Operations, lists: Listed) -> Results:
         arguments = _Arguments.of(lists)

@@ -29,7 +29,3 @@
 * ``time_spans``     unions, complements, intersections of spans of time
 * ``attribution``    which kind of fault a stretch is put down to, and the distributions
 """
-
-from nemesis.checkers.liveness.check import Liveness
-
-__all__ = ["Liveness"]

@@ -34,12 +34,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import pyarrow.compute as pc
 
 from nemesis.checkers.breaks import logs as breaks
+from nemesis.checkers.cycles.asked_anomalies import model_asked
+from nemesis.checkers.cycles.models import Level
+from nemesis.checkers.framework.asked import Asked
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Grouped, Results, conclude
 from nemesis.checkers.framework.model import Finding
@@ -120,6 +123,10 @@ class OffsetLog(Grouped[LogReport]):
     def __init__(self, *, reads_committed: bool = True) -> None:
         """``reads_committed``: consumers are given only records of committed transactions."""
         self.reads_committed = reads_committed
+
+    @classmethod
+    def made_for(cls, asked: Asked) -> Self:
+        return cls(reads_committed=model_asked(asked).level >= Level.G1)
 
     def check(self, key: Key, segment: Segment) -> LogReport:
         report = LogReport(polls_in_doubt=polls_in_doubt(segment))

@@ -29,9 +29,9 @@ from nemesis.history.foreign.importing import WORKLOADS
 from nemesis.history.foreign.logs import ALL_REPLICAS
 from nemesis.history.foreign.names import Names
 from nemesis.history.foreign.operations import FAIL, INFO, INVOKE, OK, Operation, form_of
-from nemesis.history.ingest import renew
 from nemesis.history.manifest import MANIFEST
 from nemesis.history.reader import History, open_history
+from nemesis.history.renewal import renew
 from nemesis.history.run_directory import RunDirectory
 
 KINDS: Final = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)

@@ -61,7 +61,7 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "run": Command("run", "Run a scenario: break the cluster, record all, judge it."),
-    "check": Command("check", "Judge a run again, or a history from elsewhere."),
+    "check": Command("check", "Judge a run again, or an external history."),
     "report": Command("report", "Write the report of a run again."),
     "export": Command("export", "Write the operations of a run as EDN, for Jepsen's checkers."),
     "replay": Command("replay", "Repeat a run: exactly if simulated, else its plan."),

@@ -29,16 +29,16 @@ from nemesis.checkers import (
     select_foreign,
 )
 from nemesis.checkers.checking import check
-from nemesis.checkers.cycles import WELL_FORMED
+from nemesis.checkers.cycles.models import WELL_FORMED
 from nemesis.checkers.foreign import asked_properties
 from nemesis.checkers.framework.engine import Engine
 from nemesis.checkers.framework.model import Outcome, Verdict, combine
 from nemesis.checkers.framework.property import Check
 from nemesis.history import spark
 from nemesis.history.errors import HistoryError
-from nemesis.history.ingest import renew
-from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS, SNAPSHOTS
+from nemesis.history.quorum_files import METADATA_LOG, SEGMENTS, SNAPSHOTS
 from nemesis.history.reader import open_history
+from nemesis.history.renewal import renew
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.spark_cluster import is_local
 from nemesis.judging import foreign

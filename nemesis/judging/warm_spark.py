@@ -10,7 +10,7 @@ import threading
 from contextlib import suppress
 
 from nemesis.checkers.framework import engine
-from nemesis.history import ingest, spark, spark_cluster
+from nemesis.history import spark, spark_cluster
 from nemesis.history.errors import SparkError
 
 
@@ -30,5 +30,7 @@ def _warm(master: str | None) -> None:
 
 
 def touch(number: int) -> tuple[int, str, str]:
-    """What a task does to have everything imported: it is in this module."""
+    """What a task does to have everything imported."""
+    from nemesis.history import ingest  # this process needs it only if there are raw files
+
     return number, engine.__name__, ingest.__name__

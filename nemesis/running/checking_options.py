@@ -12,10 +12,9 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from nemesis.checkers import CHECKERS, foreign_properties
-from nemesis.checkers.cycles import MODELS
 from nemesis.checkers.cycles.asked_anomalies import ASKED, NOT_DETECTED
 from nemesis.checkers.cycles.model_names import SAME, why_not
-from nemesis.checkers.cycles.models import Guarantee
+from nemesis.checkers.cycles.models import MODELS, Guarantee
 from nemesis.checkers.foreign import (
     HAS_INITIAL,
     KEYED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS, SNAPSHOTS
+from nemesis.history.quorum_files import METADATA_LOG, SEGMENTS, SNAPSHOTS
 
 
 def copy_metadata_log(log_dir: Path, run_directory: Path, node: str) -> None:

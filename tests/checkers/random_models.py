@@ -22,30 +22,27 @@ from typing import Any, Final
 
 from nemesis.checkers.breaks.operations import Call
 from nemesis.checkers.breaks.operations import events as events_of_calls
-from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
+from nemesis.checkers.cycles.check import ListAppend, RwRegister
 from nemesis.checkers.cycles.long_fork import LongFork
-from nemesis.checkers.cycles.models import Guarantee
+from nemesis.checkers.cycles.models import MODELS, Guarantee
 from nemesis.checkers.foreign import select_foreign
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.fold import GlobalCheck, conclude
 from nemesis.checkers.framework.model import Result, Verdict, combine
 from nemesis.checkers.framework.property import Check
 from nemesis.checkers.framework.segment import Segment
-from nemesis.checkers.linearizable import (
-    Bank,
-    CausalReverse,
-    EventualCounter,
-    LinearizableCasRegister,
-    LinearizableMutex,
-    LinearizableRegister,
-    MonotonicKeys,
-    PredicateInserts,
-    Sequential,
-    SetFull,
-    TotalQueue,
-    UniqueIds,
-)
-from nemesis.checkers.linearizable import Counter as CounterCheck
+from nemesis.checkers.linearizable.banks import Bank
+from nemesis.checkers.linearizable.causal_reverse import CausalReverse
+from nemesis.checkers.linearizable.counters import Counter as CounterCheck
+from nemesis.checkers.linearizable.eventual_counters import EventualCounter
+from nemesis.checkers.linearizable.monotonic_keys import MonotonicKeys
+from nemesis.checkers.linearizable.mutex import LinearizableMutex
+from nemesis.checkers.linearizable.predicate_inserts import PredicateInserts
+from nemesis.checkers.linearizable.queues import TotalQueue
+from nemesis.checkers.linearizable.registers import LinearizableCasRegister, LinearizableRegister
+from nemesis.checkers.linearizable.sets import SetFull
+from nemesis.checkers.linearizable.subkeys import Sequential
+from nemesis.checkers.linearizable.unique_ids import UniqueIds
 from nemesis.history.events import Event
 from nemesis.history.foreign.names import Names
 from nemesis.history.memory import MemoryRowGroup

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nemesis.checkers import CHECKERS, FOREIGN, foreign_properties, select, select_foreign
-from nemesis.checkers.cycles import Transactional
+from nemesis.checkers.cycles.check import Transactional
 from nemesis.checkers.cycles.log_transactions import LogTransactions
 from nemesis.checkers.foreign import named_model
 from nemesis.checkers.framework.property import property_names

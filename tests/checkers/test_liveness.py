@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nemesis.checkers.breaks.events import become_leader, broker, client, grant, state, znode
 from nemesis.checkers.framework.model import Distribution, Result, Stretch, Verdict
 from nemesis.checkers.framework.segment import Segment
-from nemesis.checkers.liveness import Liveness
+from nemesis.checkers.liveness.check import Liveness
 from nemesis.checkers.liveness.produce import SHORTEST_NS, join, summarise, unwritable
 from nemesis.checkers.liveness.time_spans import complement, intersection, spans, union
 from nemesis.history.events import Event

@@ -12,7 +12,8 @@ import pytest
 from crc32c import crc32c
 
 from nemesis.history.quorum_events import QuorumEvents
-from nemesis.history.quorum_log import METADATA_LOG, SEGMENTS, committed, read_quorum_log
+from nemesis.history.quorum_files import METADATA_LOG, SEGMENTS
+from nemesis.history.quorum_log import committed, read_quorum_log
 from nemesis.history.run_directory import RunDirectory
 from nemesis.support.node_names import node_of
 from tests.e2e.command import SCENARIO, events, latest, nemesis

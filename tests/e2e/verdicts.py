@@ -29,7 +29,7 @@ def assert_valid(ran: subprocess.CompletedProcess[str], run: Path) -> None:
 
 
 def doubts(result: Mapping[str, Any]) -> list[str]:
-    """Return why this result of a property is not valid, but for what a busy machine explains."""
+    """Return why this result of a property is not valid, without what a busy machine explains."""
     name, verdict, findings = result["property"], result["verdict"], result["findings"]
     if verdict == "valid":
         return []

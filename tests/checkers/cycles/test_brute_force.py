@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
-from nemesis.checkers.cycles.models import ANOMALIES, CYCLE_EXISTS, CYCLES
+from nemesis.checkers.cycles.check import ListAppend, RwRegister
+from nemesis.checkers.cycles.models import ANOMALIES, CYCLE_EXISTS, CYCLES, MODELS
 from tests.checkers.cycles.brute_force import Txn, cycle_names, dependencies, serializable
 from tests.checkers.cycles.random_histories import events, tiny
 from tests.checkers.histories import judge

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from nemesis.checkers.breaks.transactions import Micro, r, w
-from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
-from nemesis.checkers.cycles.models import Guarantee
+from nemesis.checkers.cycles.check import ListAppend, RwRegister
+from nemesis.checkers.cycles.models import MODELS, Guarantee
 from nemesis.checkers.framework.model import Verdict, combine
 from tests.checkers.cycles.brute_force import Txn
 from tests.checkers.cycles.guarantee_executions import keeps

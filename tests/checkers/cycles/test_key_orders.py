@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nemesis.checkers.breaks.transactions import Micro, history, r, txn, w
-from nemesis.checkers.cycles import MODELS, RwRegister
 from nemesis.checkers.cycles.analysis import analyse_registers, is_broken
+from nemesis.checkers.cycles.check import RwRegister
 from nemesis.checkers.cycles.key_options import LINEARIZABLE, SEQUENTIAL, WFR
-from nemesis.checkers.cycles.models import Model
+from nemesis.checkers.cycles.models import MODELS, Model
 from nemesis.checkers.framework.model import Verdict
 from tests.checkers.cycles.brute_force import Txn
 from tests.checkers.cycles.random_histories import tiny

@@ -17,8 +17,8 @@ from nemesis.checkers.breaks.logs import (
     OWN_RECORD,
     POLLED_BEFORE_SENT,
 )
-from nemesis.checkers.cycles import MODELS
 from nemesis.checkers.cycles.log_transactions import NAMES, PRECOMMITTED, LogTransactions
+from nemesis.checkers.cycles.models import MODELS
 from nemesis.checkers.framework.model import Result
 from tests.checkers.histories import judge
 

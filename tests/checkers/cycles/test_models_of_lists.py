@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from nemesis.checkers.breaks.transactions import append, history, r, together, txn
-from nemesis.checkers.cycles import MODELS, ListAppend
+from nemesis.checkers.cycles.check import ListAppend
+from nemesis.checkers.cycles.models import MODELS
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.history.events import Event
 from tests.checkers.histories import judge

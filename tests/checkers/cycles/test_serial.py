@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nemesis.checkers.breaks.transactions import Micro, append, history, r, txn, w
-from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
-from nemesis.checkers.cycles.models import ANOMALIES
+from nemesis.checkers.cycles.check import ListAppend, RwRegister
+from nemesis.checkers.cycles.models import ANOMALIES, MODELS
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.events import Event
 from tests.checkers.cycles.random_histories import events

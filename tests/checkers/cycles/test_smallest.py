@@ -10,9 +10,8 @@ import pytest
 from nemesis.checkers.breaks.cycles import ANOMALIES as BREAKS
 from nemesis.checkers.breaks.cycles import ORDERED, SEQUENCES, WELL_FORMED
 from nemesis.checkers.breaks.transactions import Micro, append, history, r, together, txn, w
-from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
-from nemesis.checkers.cycles.check import Transactional
-from nemesis.checkers.cycles.models import ANOMALIES, CYCLES
+from nemesis.checkers.cycles.check import ListAppend, RwRegister, Transactional
+from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, MODELS
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.history.events import Event
 from tests.checkers.histories import as_row, finding, judge

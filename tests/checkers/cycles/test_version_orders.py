@@ -8,9 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from nemesis.checkers.cycles import MODELS
 from nemesis.checkers.cycles.analysis import analyse_registers, is_broken
-from nemesis.checkers.cycles.models import Level, Model, SessionOrder
+from nemesis.checkers.cycles.models import MODELS, Level, Model, SessionOrder
 from nemesis.checkers.cycles.orders.contradiction import contradiction
 from nemesis.checkers.cycles.orders.forcing import Choices
 from nemesis.checkers.cycles.orders.problem import NIL, Problem

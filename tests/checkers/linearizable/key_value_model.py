@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from nemesis.checkers.breaks.operations import Call
-from nemesis.checkers.linearizable import LinearizableKeyValue
+from nemesis.checkers.linearizable.key_values import LinearizableKeyValue
 from tests.checkers.linearizable.random_objects import Model
 
 A, B = ord("a"), ord("b")

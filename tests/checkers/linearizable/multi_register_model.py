@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from nemesis.checkers.breaks.operations import Call
-from nemesis.checkers.linearizable import LinearizableMultiRegister
+from nemesis.checkers.linearizable.multi_registers import LinearizableMultiRegister
 from tests.checkers.linearizable.random_objects import Model
 
 READ, WRITE = range(2)

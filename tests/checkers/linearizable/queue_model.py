@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from nemesis.checkers.breaks.operations import Call
-from nemesis.checkers.linearizable import FifoQueue
+from nemesis.checkers.linearizable.queues import FifoQueue
 from tests.checkers.linearizable.random_objects import Model
 
 

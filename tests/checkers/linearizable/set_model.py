@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from nemesis.checkers.breaks.operations import Call
-from nemesis.checkers.linearizable import LinearizableSet
+from nemesis.checkers.linearizable.sets import LinearizableSet
 from tests.checkers.linearizable.random_objects import Model
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nemesis.checkers.breaks import totals as breaks
 from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Verdict
-from nemesis.checkers.linearizable import CausalReverse
+from nemesis.checkers.linearizable.causal_reverse import CausalReverse
 from tests.checkers.histories import judge
 from tests.checkers.linearizable.objects import KEYS, Drawn, broken, has_order, true_histories
 from tests.nemesis.judging.foreign_judge import judged

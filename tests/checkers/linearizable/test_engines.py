@@ -16,7 +16,9 @@ from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Result
-from nemesis.checkers.linearizable import LinearizableRegister, SetFull, TotalQueue
+from nemesis.checkers.linearizable.queues import TotalQueue
+from nemesis.checkers.linearizable.registers import LinearizableRegister
+from nemesis.checkers.linearizable.sets import SetFull
 from nemesis.history.memory import MemoryRowGroup
 from nemesis.history.schema import ordered
 from nemesis.history.spark import stop

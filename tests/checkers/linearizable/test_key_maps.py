@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from nemesis.checkers.breaks import totals as breaks
 from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Verdict
-from nemesis.checkers.linearizable import MonotonicKeys, PredicateInserts
+from nemesis.checkers.linearizable.monotonic_keys import MonotonicKeys
+from nemesis.checkers.linearizable.predicate_inserts import PredicateInserts
 from tests.checkers.histories import judge
 from tests.checkers.linearizable.monotonic_key_model import (
     Read,

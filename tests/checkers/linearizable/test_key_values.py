@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nemesis.checkers.breaks import objects as breaks
 from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Verdict
-from nemesis.checkers.linearizable import LinearizableKeyValue
+from nemesis.checkers.linearizable.key_values import LinearizableKeyValue
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.key_value_model import (
     MODEL,

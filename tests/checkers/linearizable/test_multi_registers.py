@@ -8,7 +8,7 @@ from nemesis.checkers.breaks import objects as breaks
 from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.initial_values import NIL
-from nemesis.checkers.linearizable import LinearizableMultiRegister
+from nemesis.checkers.linearizable.multi_registers import LinearizableMultiRegister
 from tests.checkers.histories import only
 from tests.checkers.linearizable.multi_register_model import (
     MODEL,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nemesis.checkers.breaks.operations import Call, events
-from nemesis.checkers.linearizable import LinearizableCasRegister, order_walk, registers
+from nemesis.checkers.linearizable import order_walk, registers
 from nemesis.checkers.linearizable.object_operations import (
     FAIL,
     INFO,
@@ -19,6 +19,7 @@ from nemesis.checkers.linearizable.object_operations import (
     UNSET,
     Operations,
 )
+from nemesis.checkers.linearizable.registers import LinearizableCasRegister
 from nemesis.checkers.linearizable.search import Effects
 from tests.checkers.histories import judge
 from tests.checkers.linearizable.objects import has_order

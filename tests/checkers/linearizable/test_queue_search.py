@@ -8,7 +8,7 @@ import pytest
 
 from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Verdict
-from nemesis.checkers.linearizable import FifoQueue
+from nemesis.checkers.linearizable.queues import FifoQueue
 from tests.checkers.histories import judge
 from tests.checkers.linearizable.objects import broken
 from tests.checkers.linearizable.queue_model import MODEL

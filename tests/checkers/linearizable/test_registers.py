@@ -14,13 +14,10 @@ from nemesis.checkers.breaks import objects as breaks
 from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.framework.property import Check
-from nemesis.checkers.linearizable import (
-    LinearizableCasRegister,
-    LinearizableMutex,
-    LinearizableRegister,
-)
 from nemesis.checkers.linearizable import object_operations as operations
 from nemesis.checkers.linearizable import register_zones as zones
+from nemesis.checkers.linearizable.mutex import LinearizableMutex
+from nemesis.checkers.linearizable.registers import LinearizableCasRegister, LinearizableRegister
 from nemesis.history.events import Event
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import has_order

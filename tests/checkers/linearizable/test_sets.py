@@ -13,7 +13,7 @@ from nemesis.checkers.breaks import objects as breaks
 from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import property_names
-from nemesis.checkers.linearizable import LinearizableSet, SetFull
+from nemesis.checkers.linearizable.sets import LinearizableSet, SetFull
 from nemesis.history.events import Event
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nemesis.checkers.breaks import totals as breaks
 from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Result, Verdict
-from nemesis.checkers.linearizable import Sequential
+from nemesis.checkers.linearizable.subkeys import Sequential
 from tests.checkers.histories import judge
 from tests.nemesis.judging.foreign_judge import judged
 

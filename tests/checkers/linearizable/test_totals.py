@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from nemesis.checkers.breaks import totals as breaks
 from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Verdict
-from nemesis.checkers.linearizable import Bank, Counter, EventualCounter, UniqueIds
+from nemesis.checkers.linearizable.banks import Bank
+from nemesis.checkers.linearizable.counters import Counter
+from nemesis.checkers.linearizable.eventual_counters import EventualCounter
+from nemesis.checkers.linearizable.unique_ids import UniqueIds
 from nemesis.history.events import Event
 from tests.checkers.histories import judge
 from tests.checkers.linearizable.objects import has_order

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nemesis.checkers import select_foreign
 from nemesis.checkers.checking import check
-from nemesis.checkers.cycles import WELL_FORMED
+from nemesis.checkers.cycles.models import WELL_FORMED
 from nemesis.checkers.foreign import asked_properties
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.foreign.importing import ForeignFile, without_real_time

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.checkers.cycles import MODELS
+from nemesis.checkers.cycles.models import MODELS
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.foreign.edn import loads
 from nemesis.history.foreign.importing import write_events
