@@ -122,6 +122,7 @@ def test_local(tmp_path: Path, partitions: Partitions) -> None:
 
 
 @needs_docker
+@pytest.mark.nightly  # test_docker_runtime.py strikes each kind of fault once
 @EXTENTS
 def test_docker(tmp_path: Path, partitions: Partitions) -> None:
     build_image()

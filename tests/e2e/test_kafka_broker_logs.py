@@ -21,7 +21,9 @@ LOGGED = ("hw-bounded", "hw-grows", "hw-within-log", "leader-keeps-log")
 JUDGED = re.compile(r"Setting high watermark \(offset=(\d+),")
 
 
-@pytest.mark.parametrize("version", [DEFAULT_VERSION, KRAFT_VERSION])
+@pytest.mark.parametrize(
+    "version", [pytest.param(DEFAULT_VERSION, marks=pytest.mark.nightly), KRAFT_VERSION]
+)
 def test_high_watermarks_of_kafka_are_judged(tmp_path: Path, version: str) -> None:
     require_jars(version)
     arguments = ("--seed", "2", "--time-limit", "20", "--faults", "kill,pause", "--broker-logs")

@@ -51,6 +51,7 @@ def test_kafka_in_containers_is_valid_under_faults_and_leaves_nothing(tmp_path: 
         assert "kafka.server.KafkaServer" in log
 
 
+@pytest.mark.nightly  # test_kafka_kraft.py has one without containers
 def test_a_kraft_quorum_in_containers_is_valid_under_faults_and_leaves_nothing(
     tmp_path: Path,
 ) -> None:

@@ -130,6 +130,7 @@ def test_controllers_of_their_own_are_killed_and_cut_off_and_no_broker_with_them
     assert "has its first record at offset" in judged_again.stdout
 
 
+@pytest.mark.nightly
 def test_a_voter_that_starts_again_from_a_snapshot_leaves_the_history_whole(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("- {at_s: 8.0, fault: kill, target: voters-minority, duration_s: 6.0}\n")
