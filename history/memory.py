@@ -20,7 +20,7 @@ from nemesis.history.events import Event
 from nemesis.history.manifest import Manifest
 from nemesis.history.reader import History
 from nemesis.history.row_group import Uniform
-from nemesis.history.schema import ordered, table
+from nemesis.history.schema import completed, ordered, set_columns
 from nemesis.history.statistics import UniformWord
 from nemesis.history.znodes import ZnodeEvents
 from nemesis.history.zookeeper_log import Transaction
@@ -85,6 +85,6 @@ def history_of(
     ``problems``: what is known to be wrong with the sources, a sentence each; each makes the verdict ``unknown``
     unless it is ``invalid``.
     """
-    rows = ordered(table([*events, *ZnodeEvents().events(transactions)]))
+    rows = completed(ordered(set_columns([*events, *ZnodeEvents().events(transactions)])))
     manifest = Manifest(events=rows.num_rows, files=[], problems=list(problems))
     return History(manifest, [MemoryRowGroup(rows)] if rows.num_rows else [])

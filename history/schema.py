@@ -38,6 +38,7 @@ __all__ = [
     "WORD",
     "completed",
     "ordered",
+    "set_columns",
     "table",
     "with_columns",
 ]
@@ -70,6 +71,7 @@ SCHEMA: Final = pa.schema(
     ]
 )
 """One field per field of ``Event``, in its order; its type follows from the annotation there."""
+_TYPES: Final = tuple({field.type: None for field in SCHEMA})
 WORD_COLUMNS: Final = frozenset(field.name for field in SCHEMA if field.type == WORD)
 NUMBER_LISTS: Final = frozenset(
     field.name for field in SCHEMA if field.type == pa.list_(pa.int64())
@@ -78,13 +80,25 @@ NUMBER_LISTS: Final = frozenset(
 
 def table(events: Iterable[Event]) -> pa.Table:
     """Return the events as a table of ``SCHEMA``, in the order given."""
-    columns = []
-    for field, values in zip(SCHEMA, _transposed(events), strict=True):
-        if field.type == WORD:
-            columns.append(pa.array(values, pa.string()).dictionary_encode())
-        else:
-            columns.append(pa.array(values, field.type))
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+    return completed(set_columns(events))
+
+
+def set_columns(events: Iterable[Event]) -> pa.Table:
+    """Return the events as a table of the columns that any of them sets, in the order given."""
+    columns = {
+        field.name: _array(values, field.type)
+        for field, values in zip(SCHEMA, _transposed(events), strict=True)
+        # Most columns are unset in most histories.
+        if field.name in REQUIRED or values.count(None) < len(values)
+    }
+    fields = [SCHEMA.field(name) for name in columns]
+    return pa.Table.from_arrays([*columns.values()], schema=pa.schema(fields))
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if kind == WORD:
+        return pa.array(values, pa.string()).dictionary_encode()
+    return pa.array(values, kind)
 
 
 def _transposed(events: Iterable[Event]) -> list[list[Any]]:
@@ -98,7 +112,7 @@ def _transposed(events: Iterable[Event]) -> list[list[Any]]:
 
 
 def ordered(rows: pa.Table) -> pa.Table:
-    """Return the rows in the order that this module documents. The sort is stable."""
+    """Return the rows in the order that this module documents; columns may be missing. The sort is stable."""
     if rows.num_rows == 0 or is_in_order(rows):
         return rows
     rows = rows.unify_dictionaries().combine_chunks()
@@ -119,18 +133,21 @@ def is_in_order(rows: pa.Table) -> bool:
 
 def completed(rows: pa.Table) -> pa.Table:
     """Return rows of some of the columns with all columns of ``SCHEMA``; the others are unset."""
-    return with_columns(rows, SCHEMA.names)
+    return pa.Table.from_arrays(_columns(rows, SCHEMA), schema=SCHEMA)
 
 
 def with_columns(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """Return rows with these columns of ``SCHEMA``; those that the rows do not have are unset."""
     fields = [SCHEMA.field(name) for name in names]
+    return pa.Table.from_arrays(_columns(rows, fields), schema=pa.schema(fields))
+
+
+def _columns(rows: pa.Table, fields: Iterable[pa.Field]) -> list[pa.ChunkedArray | pa.Array]:
     present = frozenset(rows.column_names)
-    columns = [
-        rows.column(field.name) if field.name in present else _unset(field.type, rows.num_rows)
-        for field in fields
+    unset = {kind: _unset(kind, rows.num_rows) for kind in _TYPES}
+    return [
+        rows.column(field.name) if field.name in present else unset[field.type] for field in fields
     ]
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
 def _unset(kind: pa.DataType, count: int) -> pa.Array:
@@ -165,6 +182,8 @@ def _numbers(rows: pa.Table, name: str) -> Array:
     """A column of integers with −1 where it is unset (no key column is negative otherwise but
     time).
     """
+    if name not in rows.column_names:
+        return np.full(rows.num_rows, -1)
     filled = pc.fill_null(rows.column(name), -1)
     return np.asarray(filled.to_numpy(), dtype=np.int64)
 
@@ -173,6 +192,8 @@ def _ranks(rows: pa.Table, name: str, *, only: str | None = None) -> Array:
     """The alphabetical rank of each word, −1 where unset; with ``only``, 1 for that word and 0 for
     others.
     """
+    if name not in rows.column_names:
+        return np.full(rows.num_rows, -1)
     chunk = rows.column(name).combine_chunks()
     if isinstance(chunk, pa.ChunkedArray):
         chunk = chunk.chunk(0)

@@ -29,7 +29,7 @@ from nemesis.history.manifest import MANIFEST
 from nemesis.history.reader import open_history
 from nemesis.history.recorder import FileSink
 from nemesis.history.run_directory import RunDirectory, RunInfo
-from nemesis.history.schema import SCHEMA, ordered, table
+from nemesis.history.schema import SCHEMA, completed, ordered, set_columns, table
 from nemesis.history.sources import EventSource
 from tests.history.quorum_logs import REAL as QUORUM_LOG
 
@@ -268,6 +268,7 @@ def test_the_order_does_not_depend_on_arrival(events: list[Event], random: objec
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     expected = ordered(table(events)).to_pylist()
     assert ordered(table(shuffled)).to_pylist() == expected
+    assert completed(ordered(set_columns(shuffled))).to_pylist() == expected
 
 
 def test_what_a_killed_process_left_is_removed_and_what_a_live_one_writes_is_not(
