@@ -1,5 +1,5 @@
 # make run      set up what a run needs and run the main job with the defaults
-# make test     set up everything and run every test
+# make test     set up everything and run every test but the tidy ones, which are of `make check`
 # make check    ruff, mypy --strict, import-linter, the tidy tests
 # make bench    the benchmarks of benchmarks/, ratios measured in one run, written into docs/performance.md
 # make bench-kafka   the reference and Apache Kafka side by side
@@ -35,7 +35,7 @@ check: install-dev
 test:
 	@.ci/install --tests
 	@.venv/bin/python -m tests.e2e.docker_machine & \
-	$(PYTEST) -m "not e2e and not nightly" -n 2 -q $(SLOWEST); code=$$?; wait; exit $$code
+	$(PYTEST) -m "not e2e and not nightly" --ignore tests/tidy -n 2 -q $(SLOWEST); code=$$?; wait; exit $$code
 	$(PYTEST) -m "e2e and not nightly" -n 2 --dist loadgroup -q $(SLOWEST)
 
 bench: install-dev
