@@ -26,6 +26,7 @@ from nemesis.history.vocabulary.harness import (
     RETENTION_BYTES,
     RETENTION_INTERVAL,
     RETENTION_MS,
+    ROLLS,
     SEGMENT_BYTES,
     UNCLEAN_ELECTIONS,
 )
@@ -69,6 +70,7 @@ def background_settings(scenario: Scenario) -> dict[str, int]:
     configured = scenario.broker_properties
     ratio = float(str(configured.get(CLEANABLE_PERCENTAGE, _CLEANABLE_RATIO)))
     known = {name: _number(str(configured.get(name, value))) for name, value in _DEFAULTS.items()}
+    known |= {name: _number(str(configured[name])) for name in ROLLS if name in configured}
     if str(configured.get(_CLEANUP_POLICY, _DELETE)) != _DELETE:
         del known[RETENTION_BYTES]
     else:
