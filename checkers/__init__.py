@@ -42,6 +42,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``end_state``, ``assignments``, ``znodes``   rows that several checks share: the end, replicas, transactions
 * ``zxid_times``    when ZooKeeper's transactions had certainly happened
 * ``addressed``    the brokers to which a controller had sent a request before it wrote
+* ``settings_written``   which settings of topics and brokers counted in the whole run, and which may have counted
 * ``unclean``, ``read_after``      whether an unclean election was permitted when its controller read the settings
 * ``power_cuts``       when a broker lost what it had not synced
 * ``losses``           whether acknowledged records may be lost, and what follows from it is allowed

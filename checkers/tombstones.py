@@ -13,8 +13,8 @@ fetches the batch has it, too. So any broker may have set it, and any later comp
 What a correct cluster does and is not convicted for: a wall clock that a fault has moved, since brokers' own clocks
 decide and their traces state what these showed; a tombstone that another send of its key may supersede, of unknown
 outcome among them; one that a log may have lost, because a replica was cut or opened at or below its offset after the
-acknowledgement, or after an unclean election; topics that were deleted, or whose settings were written more than once.
-A log may end before a tombstone or begin behind it, and damage proves nothing.
+acknowledgement, or after an unclean election; topics that were deleted, or whose settings were not the same in the
+whole run. A log may end before a tombstone or begin behind it, and damage proves nothing.
 
 Limits: a batch with further records hides that its tombstone is gone. That a tombstone goes at last, and that no older
 record of its key is read after it, is not judged: a follower that was away for longer than ``delete.retention.ms`` may
@@ -41,7 +41,7 @@ from nemesis.checkers.framework.fold import Grouped, Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Segment
-from nemesis.checkers.liveness.left_logs import settings_of
+from nemesis.checkers.settings_written import is_about_settings, settings_of
 from nemesis.checkers.unclean import COLUMNS as ELECTION_COLUMNS
 from nemesis.checkers.unclean import all_elections
 from nemesis.history.events import Event, Kind
@@ -187,10 +187,9 @@ def _sets(row: Row) -> bool:
     event = row[1]
     if event.kind == Kind.BROKER_PROPERTY:
         return event.setting == DELETE_RETENTION
-    path = event.path or ""
-    return path.startswith("/config/topics/") or (
-        path.startswith(_BROKERS) and DELETE_RETENTION in (event.data or "")
-    )
+    if (event.path or "").startswith(_BROKERS):
+        return DELETE_RETENTION in (event.data or "")
+    return is_about_settings(event)
 
 
 def _retention_ms(own: Mapping[str, Any] | None, default_ms: int | None) -> int | None:

@@ -12,6 +12,9 @@ At the end a last producer of each transactional id aborts what is open, so that
 partitions are read to their end: all records, and committed records by the process ``committed``. What still holds a
 last stable offset then is recorded.
 
+Topics cannot be compacted (``keys``): checkers of transactions take each committed record for one that readers are
+given, and transactional records would need keys in the history.
+
 Operations and events: ``nemesis.history.vocabulary.transactions``. Properties: ``nemesis.checkers.transactions``.
 """
 
@@ -83,6 +86,8 @@ class TransactionsOptions(
     def __post_init__(self) -> None:
         """Refuse what contradicts itself; msgspec makes a ``ValidationError`` of the error."""
         super().__post_init__()
+        if self.keys:
+            raise ValueError(f"keys: expected 0 with transactions, got {self.keys}")
         if self.transform_ids and self.topics < 2:
             raise ValueError(f"topics: expected 2 or more with transformers, got {self.topics}")
         if self.transform_ids and self.session_timeout_ms > self.delivery_timeout_ms:

@@ -38,16 +38,17 @@ that had left; commits are acknowledged in a generation that could not be stored
 generation that was never stored begins again with other members after a
 failover, and even two members may be assigned a partition in it, because only in the stored one commits are
 acknowledged; a commit of the last generation is accepted while the next one is being prepared; a member that has not
-heard of the end of its generation goes on reading (a zombie), beside the owner of the next generation.
+heard of the end of its generation goes on reading (a zombie), beside the owner of the next generation; the offsets of a
+topic that is deleted are removed, at any time after.
 
 Where brokers may elect unclean leaders, or when the last replica of a partition of ``__consumer_offsets`` has lost what
 it had not synced (KIP-966), acknowledged commits may be lost: findings are then reported and allowed. Another power
 cut excuses nothing, as in the properties about records.
 
-Limits: a group that is deleted begins again with generation 1, so no workload may delete one. A former member that
-commits in the generation which is still the last one is not found, unless it has left. A group that nothing was
-committed in is not judged. That records are processed at all, and that rebalances end in time, are other promises.
-Groups of KIP-848 are not used.
+Limits: where neither clients nor the metadata log show that a topic is deleted, nothing may delete one. A group that is
+deleted begins again with generation 1, so no workload may delete one. A former member that commits in the generation
+which is still the last one is not found, unless it has left. A group that nothing was committed in is not judged. That
+records are processed at all, and that rebalances end in time, are other promises. Groups of KIP-848 are not used.
 Source: KIP-62, KIP-211, KIP-345, KIP-394; GroupCoordinator and GroupMetadataManager of Kafka 3.9.
 """
 
@@ -65,7 +66,7 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.groups.acknowledged import Acknowledged
-from nemesis.checkers.groups.committed import misread
+from nemesis.checkers.groups.committed import DELETE_TOPIC, deleted_topics, misread
 from nemesis.checkers.groups.fencing import (
     accepted_after_leaving,
     accepted_after_takeover,
@@ -93,11 +94,14 @@ from nemesis.history.sources import EventSource
 
 
 class Groups(Administered):
-    operations = FUNCTIONS
+    operations = FUNCTIONS | {DELETE_TOPIC}
     kinds = frozenset(
-        {*CLIENT_KINDS, *losses.KINDS, Kind.ASSIGNED, Kind.REVOKED, Kind.BECOME_LEADER}
+        {
+            *(*CLIENT_KINDS, *losses.KINDS),
+            *(Kind.ASSIGNED, Kind.REVOKED, Kind.BECOME_LEADER, Kind.ZNODE),
+        }
     )
-    columns = (*COLUMNS, *losses.COLUMNS)
+    columns = (*COLUMNS, *losses.COLUMNS, "zxid", "zk_op", "path")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -115,7 +119,7 @@ class Groups(Administered):
             _owners(known, permitted),
             _generations(known, permitted),
             _members(known, Loads(rows), permitted),
-            _offsets(known, permitted),
+            _offsets(known, permitted, deleted_topics(rows)),
         ]
 
 
@@ -160,9 +164,11 @@ def _members(known: list[tuple[str, Group]], loads: Loads, permitted: losses.Los
     )
 
 
-def _offsets(known: list[tuple[str, Group]], permitted: losses.Losses) -> Result:
+def _offsets(
+    known: list[tuple[str, Group]], permitted: losses.Losses, deleted: frozenset[str]
+) -> Result:
     findings = _collected(
-        misread(OFFSETS_READ_AS_COMMITTED.name, key, group, Acknowledged(group))
+        misread(OFFSETS_READ_AS_COMMITTED.name, key, group, Acknowledged(group), deleted)
         for key, group in known
     )
     findings = permitted.allow_all(findings, OFFSETS_TOPIC)

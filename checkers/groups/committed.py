@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
+from nemesis.checkers import znodes
+from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.groups.acknowledged import Acknowledged
@@ -13,14 +16,36 @@ NOTHING = -1
 """The offset, and the number of the commit, where nothing is committed."""
 
 
-def misread(name: str, key: str, group: Group, known: Acknowledged) -> Iterator[Finding]:
-    """Find offsets that were read and that no commit explains."""
+DELETE_TOPIC: Final = "delete-topic"
+
+
+def deleted_topics(rows: Iterable[Row]) -> frozenset[str]:
+    """Return the topics that administrators deleted, or asked to delete, at any time.
+
+    A coordinator removes the offsets of a topic when it hears of the deletion. It may hear late, when a new topic has
+    the name already, and there is an acknowledged commit for that one.
+    """
+    known = list(rows)
+    asked = {event.topic for _, event in known if event.f == DELETE_TOPIC}
+    paths = [
+        (event.path or "").removeprefix(znodes.TOPICS if event.zk_op == "delete" else znodes.MARKS)
+        for _, event in znodes.changes(known)
+    ]
+    return frozenset({topic for topic in (*asked, *paths) if topic and "/" not in topic})
+
+
+def misread(
+    name: str, key: str, group: Group, known: Acknowledged, deleted: frozenset[str]
+) -> Iterator[Finding]:
+    """Find offsets that were read and that no commit explains; those of deleted topics may be missing."""
     commits = {item.event.value: item for item in group.operations if item.event.f == COMMIT}
     for read in group.ok(FETCH):
         number = NOTHING if read.event.value is None else read.event.value
         commit = commits.get(number)
         about = f"Broker {read.event.node} answered that {_offset(read)} of {tp_name(*read.tp)} is committed in {key}"
         if number == NOTHING and read.event.offset == NOTHING:
+            if read.event.topic in deleted:
+                continue
             commit = None
         elif (why := _no_source(read, commit)) is not None:
             yield finding(name, key, f"{about}, {why}.", _last_row(commit), *_rows(read))

@@ -12,9 +12,9 @@ next log at once. The second back-off is for what it does meanwhile. Since when 
 traces, as for ``retention-runs``.
 
 What a correct cluster does and is not convicted for: nothing is compacted behind the first offset of a transaction that
-is open, or whose marker is not committed; topics whose settings were written more than once, or that set a ratio or a
-lag of their own; a log that was opened, moved or truncated since; damaged logs; brokers whose cleaner is disabled, or
-has a lag. What the machine may explain is ``unknown``.
+is open, or whose marker is not committed; topics whose settings were not the same in the whole run, or that set a ratio
+or a lag of their own; a ratio or a lag of brokers that was changed; a log that was opened, moved or truncated since;
+damaged logs; brokers whose cleaner is disabled, or has a lag. What the machine may explain is ``unknown``.
 Limit: that no more than this is removed is judged by ``lost-write``, that all of it is by ``log-files-agree``.
 Source: LogCleaner, LogCleanerManager.grabFilthiestCompactedLog; Kafka's documentation of log compaction.
 """
@@ -54,6 +54,7 @@ from nemesis.history.vocabulary.harness import (
 
 _TRANSACTIONS: Final = frozenset({Kind.TRANSACTION_OPENED, Kind.MARKER_APPENDED})
 _NEVER: Final = 2**63 - 1
+_OF_BROKERS: Final = (CLEANABLE_PERCENTAGE, COMPACTION_LAG, "log.cleaner.max.compaction.lag.ms")
 _OWN: Final = ("min.cleanable.dirty.ratio", "min.compaction.lag.ms", "max.compaction.lag.ms")
 
 
@@ -74,7 +75,8 @@ class Compaction(LeftLogs):
         settings = run.settings.get(key[0]) or {}
         is_compacted = settings.get("cleanup.policy") == "compact"
         has_own = any(name in settings for name in _OWN)
-        if not is_compacted or has_own or not _cleans_at_once(run):
+        is_changed = not run.changed.isdisjoint(_OF_BROKERS)
+        if not is_compacted or has_own or is_changed or not _cleans_at_once(run):
             return
         backoff_ms = run.stated[CLEANER_BACKOFF]
         due = run.until - 2 * backoff_ms * MS

@@ -10,12 +10,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
-import msgspec
 import numpy as np
 
+from nemesis.checkers import settings_written
 from nemesis.checkers.framework.event_list import Row, succeeded
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Fold, Results
@@ -24,6 +25,7 @@ from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.liveness import log_ends, unexplained
 from nemesis.checkers.liveness.log_ends import MS, NO_ENDS, Ends
 from nemesis.checkers.replication.replica_rows import TopicKey, partitions
+from nemesis.checkers.settings_written import Overrides, broker_settings, settings_of
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 
@@ -34,7 +36,6 @@ DECIDED_FROM: Final = frozenset(
     }
 )
 """The sources of every property of this kind."""
-_CONFIGS: Final = "/config/topics/"
 _END: Final = "end"
 OPENS: Final = frozenset({Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED, Kind.TRUNCATE})
 """After these a log may be another one than before."""
@@ -70,16 +71,22 @@ class Run(NamedTuple):
 
     stated: Mapping[str | None, int]
     """The properties that brokers were configured with, by name."""
+    changed: AbstractSet[str]
+    """The properties that were changed while brokers ran."""
     since: int
     """When the last fault had ended, in ns."""
     until: int
     """When the machine was measured last before the run ended, in ns."""
     started: Mapping[int, int]
     """When the last process of each broker started, in ns."""
-    settings: Mapping[str, Mapping[str, Any] | None]
-    """The settings of topics; None if they were written more than once, or cannot be read."""
+    settings: Mapping[str, Overrides | None]
+    """The settings of topics; None if they were not the same in the whole run, or cannot be read."""
     rows: Sequence[Row]
     """The events of the run that concern no partition."""
+
+    def constant(self, name: str) -> int | None:
+        """Return a property that brokers had in the whole run; None if it is not known, or was changed."""
+        return None if name in self.changed else self.stated.get(name)
 
 
 class Replica(NamedTuple):
@@ -112,7 +119,7 @@ class LeftLogs(Fold[Summary]):
     kinds = OF_RUN | OF_LOGS | _OF_ENDS | {Kind.HIGH_WATERMARK}
     columns: ClassVar[tuple[str, ...]] = (
         *("topic", "topic_id", "partition", "incarnation", "offset", "count", "alive", "error"),
-        *("log_start_offset", "high_watermark", "zk_op", "path", "data"),
+        *("log_start_offset", "high_watermark", *settings_written.COLUMNS),
         *("cleaner_offset", "recovery_point", "max_timestamp", "wall_ms"),
         *log_ends.COLUMNS,
         *unexplained.COLUMNS,
@@ -165,7 +172,7 @@ class LeftLogs(Fold[Summary]):
 
 
 def _matters(event: Event) -> bool:
-    return event.kind != Kind.ZNODE or (event.path or "").startswith(_CONFIGS)
+    return event.kind != Kind.ZNODE or settings_written.is_about_settings(event)
 
 
 def _marks(part: Segment) -> Ends:
@@ -192,30 +199,13 @@ def run_of(rows: Sequence[Row]) -> Run | None:
     }
     return Run(
         {k: v for k, v in stated.items() if v is not None},
+        broker_settings(rows).keys(),
         since,
         until,
         started,
         settings_of(rows),
         rows,
     )
-
-
-def settings_of(rows: Sequence[Row]) -> dict[str, Mapping[str, Any] | None]:
-    settings: dict[str, Mapping[str, Any] | None] = {}
-    for _, event in rows:
-        if event.kind == Kind.ZNODE and event.zk_op in ("create", "setData"):
-            topic = (event.path or "").removeprefix(_CONFIGS)
-            settings[topic] = None if topic in settings else _overrides(event.data)
-    return settings
-
-
-def _overrides(data: str | None) -> Mapping[str, Any] | None:
-    try:
-        decoded: Any = msgspec.json.decode(data or "null")
-    except msgspec.DecodeError:
-        return None
-    overrides = decoded.get("config") if isinstance(decoded, dict) else None
-    return overrides if isinstance(overrides, dict) else None
 
 
 def _replicas(rows: Sequence[Row], run: Run) -> Iterator[Replica]:

@@ -21,9 +21,9 @@ log last. How old records are follows from the time of day that the harness reco
 faults that move their clocks have ended. It counts from the end of the last fault at the earliest, up to the last
 measurement of the machine before the end of the run. The last segment does not count: it is still appended to.
 
-What a correct cluster does and is not convicted for: logs that are compacted; topics whose settings were written more
-than once; a log that the broker had not opened for the controller since it started; damaged logs. What the machine
-may explain is ``unknown``.
+What a correct cluster does and is not convicted for: logs that are compacted; topics whose settings were not the same
+in the whole run, or that have a setting of the brokers which was changed meanwhile; a log that the broker had not
+opened for the controller since it started; damaged logs. What the machine may explain is ``unknown``.
 
 Limits: a segment whose records have no time is not judged by age. (a) and (c) are judged where the high watermark is
 traced, which is where the replica leads, or has led since. That not too much is deleted is judged by
@@ -34,9 +34,9 @@ Source: UnifiedLog.deleteOldSegments, LogManager (kafka-log-retention).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from nemesis.checkers.breaks import retention as breaks
 from nemesis.checkers.explain import retention as explain
@@ -55,12 +55,15 @@ from nemesis.checkers.liveness.left_logs import (
 )
 from nemesis.checkers.liveness.log_ends import MS
 from nemesis.checkers.replication.replica_rows import TopicKey
+from nemesis.checkers.settings_written import CLEANUP_POLICY, Overrides
 from nemesis.history.events import Kind
 from nemesis.history.vocabulary.harness import (
     RETENTION_BYTES,
     RETENTION_INTERVAL,
     RETENTION_MS,
 )
+
+_NO_BOUND: Final = -1
 
 
 class Kept(NamedTuple):
@@ -86,10 +89,7 @@ class Retention(LeftLogs):
     def judge(self, key: TopicKey, replica: Replica, traced: Traced, run: Run) -> Iterator[Finding]:
         interval_ms = run.stated[RETENTION_INTERVAL]
         settings = run.settings.get(key[0], {})
-        is_deleted_only = settings is not None and "compact" not in settings.get(
-            "cleanup.policy", ""
-        )
-        if settings is None or not is_deleted_only or len(replica.bases) < 2:
+        if settings is None or not _is_deleted_only(settings, run) or len(replica.bases) < 2:
             return
         for kept in (
             _too_large(replica, traced, run, settings),
@@ -108,11 +108,22 @@ class Retention(LeftLogs):
             yield from late(RETENTION_RUNS.name, key, run, kept.since, interval_ms, sentence, *rows)
 
 
-def _too_large(
-    replica: Replica, traced: Traced, run: Run, settings: Mapping[str, Any]
-) -> Kept | None:
+def _is_deleted_only(settings: Overrides, run: Run) -> bool:
+    policy = settings.get("cleanup.policy")
+    if policy is None:
+        return CLEANUP_POLICY not in run.changed
+    return "compact" not in policy
+
+
+def _bound(settings: Overrides, own: str, run: Run, name: str) -> int:
+    """Return a bound of retention; −1: without bound, or not the same in the whole run."""
+    constant = run.constant(name)
+    return int(settings.get(own, _NO_BOUND if constant is None else constant))
+
+
+def _too_large(replica: Replica, traced: Traced, run: Run, settings: Overrides) -> Kept | None:
     """Return since when the log has been large enough without its first segment; None if that is not known."""
-    retention = int(settings.get("retention.bytes", run.stated[RETENTION_BYTES]))
+    retention = _bound(settings, "retention.bytes", run, RETENTION_BYTES)
     behind = [*accumulate(replica.sizes[1:-1])]
     enough = next((index for index, size in enumerate(behind) if size >= retention), None)
     if retention < 0 or enough is None:
@@ -143,11 +154,9 @@ def _below_start(replica: Replica, traced: Traced) -> Kept | None:
     return None
 
 
-def _too_old(
-    replica: Replica, traced: Traced, run: Run, settings: Mapping[str, Any]
-) -> Kept | None:
+def _too_old(replica: Replica, traced: Traced, run: Run, settings: Overrides) -> Kept | None:
     """Return since when the first segment has been old enough; None if that is not known."""
-    retention = int(settings.get("retention.ms", run.stated.get(RETENTION_MS, -1)))
+    retention = _bound(settings, "retention.ms", run, RETENTION_MS)
     end = next((e for _, e in run.rows if e.phase == "end" and e.wall_ms is not None), None)
     newest = replica.newest[0]
     row, opened = replica.opened

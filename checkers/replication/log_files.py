@@ -39,8 +39,9 @@ producers where a wall clock was moved, because old ones are forgotten.
 Limits: (g) is judged where the broker traced the new start. Apache Kafka does not, and since 3.8 it writes the epochs
 after it deletes segments: a kill in between leaves them. Of segments-roll, two segments are not compared if they and
 the next batch are of several leader epochs, or on a broker whose disk failed or lost writes. Topics with settings of
-their own about segments are left out, as are those of which the settings cannot be read. How many entries an index has
-is not judged.
+their own about segments are left out, as are those of which the settings cannot be read. Two segments are not compared,
+either, where brokers roll segments by age or by the size of an index as well. How many entries an index has is not
+judged.
 Source: LogSegment, OffsetIndex, TimeIndex, LeaderEpochFileCache, ProducerStateManager, LogCleaner, LocalLog.roll.
 """
 
@@ -53,6 +54,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from nemesis.checkers import settings_written
 from nemesis.checkers.breaks import log_files as breaks
 from nemesis.checkers.explain import log_files as explain
 from nemesis.checkers.framework.findings import finding, tp_name
@@ -61,9 +63,10 @@ from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Segment
 from nemesis.checkers.replication.stored_replica import Batches, Replica, replicas
+from nemesis.checkers.settings_written import broker_settings
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
-from nemesis.history.vocabulary.harness import SEGMENT_BYTES
+from nemesis.history.vocabulary.harness import ROLLS, SEGMENT_BYTES
 
 _CONFIGS: Final = "/config/topics/"
 _CLOCKS: Final = "clock"
@@ -106,7 +109,12 @@ class Report:
     """Producers that a snapshot lacks."""
     sizes: list[tuple[int, Sizes]] = field(default_factory=list)
     """With the broker; of logs that were never compacted."""
-    segment_bytes: int | None = None
+    segment_bytes: list[int] = field(default_factory=list)
+    """The brokers' ``segment.bytes``, as they were configured."""
+    changed_bytes: list[int] = field(default_factory=list)
+    """The same setting, as it was changed meanwhile."""
+    has_other_rolls: bool = False
+    """Whether brokers roll segments by other settings, too."""
     special: set[str] = field(default_factory=set)
     """Topics with settings of their own about segments."""
     failed: set[int] = field(default_factory=set)
@@ -145,8 +153,7 @@ class LogFiles(Grouped[Report]):
             "setting",
             "fault",
             "targets",
-            "path",
-            "data",
+            *settings_written.COLUMNS,
         ),
     )
 
@@ -188,12 +195,12 @@ class LogFiles(Grouped[Report]):
         if not any(report.has_moved_clocks for report in reports):
             agreeing += [item for report in reports for item in report.forgotten]
         rolled = [item for key, report in summaries for item in _rolled(key, report, reports)]
-        limit = _segment_bytes(reports)
+        is_known = any(report.segment_bytes for report in reports)
         return [
             conclude(LOG_FILES_AGREE, checked=sum(r.logs for r in reports), findings=agreeing),
             conclude(
                 SEGMENTS_ROLL,
-                checked=0 if limit is None else sum(report.segments for report in reports),
+                checked=sum(report.segments for report in reports) if is_known else 0,
                 findings=rolled,
             ),
         ]
@@ -202,6 +209,11 @@ class LogFiles(Grouped[Report]):
 def _of_run(segment: Segment) -> Report:
     """Return what the events tell that are not about the files of a log."""
     report = Report()
+    written = broker_settings(list(segment.only({Kind.ZNODE}).events(*settings_written.COLUMNS)))
+    report.has_other_rolls = not written.keys().isdisjoint(ROLLS)
+    report.changed_bytes = [
+        int(text) for text in written.get(SEGMENT_BYTES, ()) if text.isdecimal()
+    ]
     others = segment.only(
         {Kind.BROKER_PROPERTY, Kind.ZNODE, Kind.LOG_DIR_FAILED, Kind.FAULT_INVOKE}
     )
@@ -211,8 +223,10 @@ def _of_run(segment: Segment) -> Report:
         elif event.kind == Kind.FAULT_INVOKE:
             report.has_moved_clocks |= _CLOCKS in (event.fault or "")
             report.struck.update(event.targets or () if event.fault in _LOSE_WRITES else ())
-        elif event.setting == SEGMENT_BYTES:
-            report.segment_bytes = event.count
+        elif event.setting in ROLLS:
+            report.has_other_rolls = True
+        elif event.setting == SEGMENT_BYTES and event.count is not None:
+            report.segment_bytes.append(event.count)
         elif (event.path or "").startswith(_CONFIGS) and "segment" in (event.data or ""):
             report.special.add((event.path or "").removeprefix(_CONFIGS))
     return report
@@ -488,33 +502,33 @@ def _age_ms(replica: Replica, base: int, following: int) -> int:
     return int(then[0] - first[0]) if len(first) and len(then) else _HOUR_MS
 
 
-def _segment_bytes(reports: Sequence[Report]) -> int | None:
-    return next((r.segment_bytes for r in reports if r.segment_bytes is not None), None)
-
-
 def _rolled(key: Key, report: Report, reports: Sequence[Report]) -> Iterator[Finding]:
     topic, partition, _ = key
-    limit = _segment_bytes(reports)
-    if topic is None or limit is None or any(topic in item.special for item in reports):
+    limits = [size for item in reports for size in item.segment_bytes]
+    if topic is None or not limits or any(topic in item.special for item in reports):
         return
+    limits += [size for item in reports for size in item.changed_bytes]
+    least, most = min(limits), max(limits)
+    has_other_rolls = any(item.has_other_rolls for item in reports)
     tp = tp_name(topic, partition)
     struck = {node for item in reports for node in item.struck}
     for node, sizes in report.sizes:
-        if sizes.size > limit:
+        if sizes.size > most:
             sentence = (
                 f"In the files of broker {node} the segment of {tp} from offset {sizes.base} on has {sizes.size:,} "
-                f"bytes; segment.bytes is {limit:,}."
+                f"bytes; segment.bytes is {most:,}."
             )
             yield finding(SEGMENTS_ROLL.name, tp, sentence, sizes.row)
         elif (
             sizes.following is not None
+            and not has_other_rolls
             and f"broker-{node}" not in struck
-            and sizes.size + sizes.following <= limit
+            and sizes.size + sizes.following <= least
             and abs(sizes.age_ms) < _HOUR_MS
         ):
             sentence = (
                 f"In the files of broker {node} the segment of {tp} from offset {sizes.base} on has {sizes.size:,} "
-                f"bytes and the next one {sizes.following:,}; segment.bytes is {limit:,}."
+                f"bytes and the next one {sizes.following:,}; segment.bytes is {least:,}."
             )
             yield finding(SEGMENTS_ROLL.name, tp, sentence, sizes.row)
 

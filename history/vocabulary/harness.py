@@ -34,6 +34,11 @@ BALANCE_INTERVAL: Final = "leader.imbalance.check.interval.seconds"
 BALANCE_PERCENTAGE: Final = "leader.imbalance.per.broker.percentage"
 UNCLEAN_ELECTIONS: Final = "unclean.leader.election.enable"
 SEGMENT_BYTES: Final = "log.segment.bytes"
+ROLLS: Final = (
+    *("log.roll.ms", "log.roll.hours", "log.roll.jitter.ms", "log.roll.jitter.hours"),
+    "log.index.size.max.bytes",
+)
+"""What else rolls segments. Recorded where it is configured: no run reaches the defaults."""
 MARK_INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
 RECOVERY_POINT_INTERVAL: Final = "log.flush.offset.checkpoint.interval.ms"
 LOG_START_INTERVAL: Final = "log.flush.start.offset.checkpoint.interval.ms"

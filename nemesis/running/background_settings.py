@@ -26,6 +26,7 @@ from nemesis.history.vocabulary.harness import (
     RETENTION_BYTES,
     RETENTION_INTERVAL,
     RETENTION_MS,
+    ROLLS,
     SEGMENT_BYTES,
     UNCLEAN_ELECTIONS,
 )
@@ -52,7 +53,7 @@ _DEFAULTS: Final[Mapping[str, int]] = MappingProxyType(
 )
 
 
-_CLEANUP_POLICY: Final = "log.cleanup.policy"
+CLEANUP_POLICY: Final = "log.cleanup.policy"
 _DELETE: Final = "delete"
 _RETENTION_UNITS: Final[Mapping[str, int]] = MappingProxyType(
     {RETENTION_MS: 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
@@ -69,7 +70,8 @@ def background_settings(scenario: Scenario) -> dict[str, int]:
     configured = scenario.broker_properties
     ratio = float(str(configured.get(CLEANABLE_PERCENTAGE, _CLEANABLE_RATIO)))
     known = {name: _number(str(configured.get(name, value))) for name, value in _DEFAULTS.items()}
-    if str(configured.get(_CLEANUP_POLICY, _DELETE)) != _DELETE:
+    known |= {name: _number(str(configured[name])) for name in ROLLS if name in configured}
+    if str(configured.get(CLEANUP_POLICY, _DELETE)) != _DELETE:
         del known[RETENTION_BYTES]
     else:
         known[RETENTION_MS] = _retention_ms(configured)

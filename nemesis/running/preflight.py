@@ -37,6 +37,7 @@ from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running import doctor, run_directories
+from nemesis.running.background_settings import CLEANUP_POLICY
 from nemesis.running.checking_options import (
     INLINE,
     checker_names,
@@ -384,7 +385,7 @@ def _with_plan(request: RunRequest, file: Path | None) -> RunRequest:
 
 
 def _check_workload(chosen: Scenario) -> None:
-    """Raise ``UsageError`` when an option of the workload is wrong, or there are not enough brokers for it."""
+    """Raise ``UsageError`` when an option of the workload is wrong, or the brokers are not as it needs them."""
     workload = _workload_of(chosen)
     needs = {
         f"the replication factor of workload {chosen.workload.name}": workload.replication_factor,
@@ -395,6 +396,13 @@ def _check_workload(chosen: Scenario) -> None:
             raise UsageError(
                 f"--brokers is {chosen.brokers}: {setting} is {least}, so at least {least} brokers are needed"
             )
+    policy = str(chosen.broker_properties.get(CLEANUP_POLICY, "delete"))
+    if "compact" in policy and not chosen.workload_options.get("keys"):
+        # Without keys in the history no checker can decide which records the cleaner may remove.
+        raise UsageError(
+            f"{CLEANUP_POLICY} of the brokers: expected delete, got {policy}; the option keys of a workload lets its "
+            "topics be compacted"
+        )
 
 
 def _workload_of(chosen: Scenario) -> Workload:

@@ -14,6 +14,7 @@ from nemesis.checkers.breaks.events import (
     history,
     loaded,
     truncate,
+    znode,
 )
 from nemesis.checkers.breaks.late_recovery import fault
 from nemesis.checkers.breaks.retention import COMMITTED, GROWN, OPENED, ended
@@ -79,6 +80,25 @@ def test_a_log_has_to_be_dirty_enough(percentage: int, is_late: bool) -> None:
     begun = (cleaning(percentage=percentage), configured(), *OPENED, GROWN, COMMITTED)
     decided = verdict(*begun, ended(14), dirty(0, 1, 2, cleaned=1))
     assert (decided is Verdict.INVALID) is is_late
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("log.cleaner.min.cleanable.ratio", Verdict.VALID),
+        ("log.cleaner.min.compaction.lag.ms", Verdict.VALID),
+        ("message.max.bytes", Verdict.INVALID),
+    ],
+)
+def test_a_ratio_and_a_lag_of_brokers_may_be_changed(setting: str, expected: Verdict) -> None:
+    data = f'{{"version":1,"config":{{"{setting}":"1"}}}}'
+    changed = znode(7, 10, "/config/brokers/<default>", zk_op="create", data=data)
+    assert verdict(*BEGUN, changed, ended(14), dirty(0, 1)) is expected
+
+
+def test_a_topic_whose_policy_was_written_later() -> None:
+    created = znode(0, 10, "/brokers/topics/t", zk_op="create")
+    assert verdict(created, *BEGUN, ended(14), dirty(0, 1)) is Verdict.VALID
 
 
 def test_a_cleaner_with_a_lag_is_not_judged() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from nemesis.checkers import CHECKERS, judged_by_default
-from nemesis.checkers.breaks.events import history
+from nemesis.checkers.breaks.events import client, history, znode
 from nemesis.checkers.breaks.groups import (
     commit,
     fetched,
@@ -294,6 +294,27 @@ def test_an_offset_of_another_partition_is_not_this_ones() -> None:
     assert sentences(OFFSETS, commit(1, 1, 1, 5, partition=1), fetched(3, 1, 5)) == [
         "Broker 1 answered that offset 5 of t-0 is committed in g, which no member had committed."
     ]
+
+
+TOPIC_GONE = znode(9, 10, "/brokers/topics/t", zk_op="delete")
+TOPIC_MARKED = znode(9, 10, "/admin/delete_topics/t", zk_op="create")
+DELETES_TOPIC = client(4, "administrator-1", "invoke", "delete-topic", 4, topic="t")
+
+
+@pytest.mark.parametrize("shown", [TOPIC_GONE, TOPIC_MARKED, DELETES_TOPIC])
+def test_the_offsets_of_a_deleted_topic_are_removed(shown: Event) -> None:
+    removed = [commit(1, 1, 1, 5), fetched(5, 1, -1)]
+    assert not sentences(OFFSETS, shown, *removed)
+    assert sentences(OFFSETS, shown, *removed, commit(7, 1, 1, 6), fetched(9, 1, 5))
+
+
+def test_the_deletion_of_another_topic_removes_no_offset() -> None:
+    others = [
+        znode(9, 10, "/brokers/topics/u", zk_op="delete"),
+        znode(9, 10, "/brokers/topics/t/partitions/0", zk_op="delete"),
+        znode(9, 10, "/brokers/topics/t", zk_op="create"),
+    ]
+    assert sentences(OFFSETS, *others, commit(1, 1, 1, 5), fetched(5, 1, -1))
 
 
 # All of them

@@ -181,6 +181,34 @@ def test_topics_with_settings_of_their_own(events: list[Event]) -> None:
     assert rolls(limit(40), stored(0, 2, 3)) is Verdict.INVALID
 
 
+@pytest.mark.parametrize("setting", ["log.roll.ms", "log.index.size.max.bytes"])
+def test_brokers_that_roll_segments_for_another_reason(setting: str) -> None:
+    stated = harness(0, "broker-property", setting=setting, count=24)
+    assert rolls(limit(40), stated, stored(0, 2, 3)) is Verdict.VALID
+    assert rolls(limit(39), stated, stored(0)) is Verdict.INVALID, "it is too large all the same"
+
+
+def reconfigured(config: str) -> Event:
+    return znode(1, 9, "/config/brokers/<default>", data=f'{{"config":{config}}}')
+
+
+@pytest.mark.parametrize(
+    ("config", "size", "bases", "decided"),
+    [
+        ('{"log.roll.ms":"2"}', 40, (0, 2, 3), Verdict.VALID),
+        ('{"log.segment.bytes":"20"}', 40, (0, 2, 3), Verdict.VALID),
+        ('{"log.segment.bytes":"40"}', 39, (0,), Verdict.VALID),
+        ('{"log.segment.bytes":"38"}', 39, (0,), Verdict.INVALID),
+        ('{"message.max.bytes":"20"}', 40, (0, 2, 3), Verdict.INVALID),
+        ('{"log.segment.bytes":"torn"}', 40, (0, 2, 3), Verdict.INVALID),
+    ],
+)
+def test_brokers_whose_settings_were_changed(
+    config: str, size: int, bases: tuple[int, ...], decided: Verdict
+) -> None:
+    assert rolls(limit(size), reconfigured(config), stored(*bases)) is decided
+
+
 def test_a_segment_that_may_have_been_cut_is_not_compared() -> None:
     """A follower appends two batches in one piece, which begins a segment, and cuts the second one off."""
     log = stored(0, 2, 3)

@@ -51,6 +51,14 @@ def configured(data: str, op: str = "create") -> Event:
     return znode(1, 10, "/config/topics/t", zk_op=op, data=f'{{"version":1,"config":{data}}}')
 
 
+def reconfigured(data: str) -> Event:
+    """Return a write of the settings of all brokers."""
+    return znode(7, 10, "/config/brokers/<default>", data=f'{{"version":1,"config":{data}}}')
+
+
+CREATED, CREATED_LATER = (znode(zxid, 10, "/brokers/topics/t", zk_op="create") for zxid in (0, 1))
+
+
 def test_a_log_that_is_large_enough_without_its_first_segment() -> None:
     result = judged(*BEGUN, ended(9), stored(*SEGMENTS))
     (finding,) = result.findings
@@ -127,10 +135,42 @@ def test_only_what_is_committed_is_deleted(events: list[Event]) -> None:
         pytest.param([configured('{"retention.bytes":"-1"}')], id="without-bound"),
         pytest.param([configured("{}"), configured("{}", "setData")], id="written-twice"),
         pytest.param([configured("torn")], id="not-readable"),
+        pytest.param(
+            [configured("{}"), configured("{}", "delete")], id="deleted-with-its-settings"
+        ),
+        pytest.param([CREATED, configured("{}")], id="first-written-later"),
+        pytest.param([reconfigured('{"log.retention.bytes":"-1"}')], id="the-brokers-retention"),
+        pytest.param([reconfigured('{"log.cleanup.policy":"compact"}')], id="the-brokers-policy"),
     ],
 )
 def test_a_correct_broker(events: list[Event]) -> None:
     assert verdict(*BEGUN, events, ended(9), stored(*SEGMENTS)) is Verdict.VALID
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([configured('{"retention.bytes":"10"}'), CREATED_LATER], id="created-later"),
+        pytest.param(
+            [
+                configured('{"retention.bytes":"10","cleanup.policy":"delete"}'),
+                reconfigured('{"log.retention.bytes":"-1","log.cleanup.policy":"compact"}'),
+            ],
+            id="its-own-before-the-brokers",
+        ),
+        pytest.param([reconfigured('{"message.max.bytes":"100"}')], id="another-setting"),
+    ],
+)
+def test_settings_that_counted_in_the_whole_run(events: list[Event]) -> None:
+    assert verdict(*BEGUN, events, ended(9), stored(*SEGMENTS)) is Verdict.INVALID
+
+
+def test_an_age_that_the_brokers_had_not_always() -> None:
+    bound = harness(0, "broker-property", setting=RETENTION_MS, count=10)
+    end = [*measured(18), harness(18, "phase", phase="end", wall_ms=18)]
+    parts = [bound, *NO_RETENTION, COMMITTED, end, stored(*SEGMENTS, newest=2)]
+    assert verdict(*parts) is Verdict.INVALID
+    assert verdict(*parts, reconfigured('{"log.retention.ms":"99"}')) is Verdict.VALID
 
 
 def aged(wall_ms: int, *, newest: int, retention_ms: int = 10) -> Result:

@@ -169,6 +169,11 @@ def test_transformers_need_a_second_topic() -> None:
         TransactionsOptions(topics=1)
 
 
+def test_topics_with_transactions_are_not_compacted() -> None:
+    with pytest.raises(ValueError, match="keys: expected 0 with transactions, got 6"):
+        TransactionsOptions(keys=6)
+
+
 def test_the_session_of_a_transformer_ends_before_a_commit_in_doubt_does() -> None:
     said = r"session_timeout_ms: expected at most delivery_timeout_ms \(4000\) with transformers, got 4001"
     with pytest.raises(ValueError, match=said):

@@ -43,6 +43,13 @@ def test_retention_is_not_stated_where_logs_are_compacted() -> None:
     assert "log.retention.bytes" not in background_settings(compacted)
 
 
+def test_what_else_rolls_segments_is_recorded_where_it_is_configured() -> None:
+    assert "log.roll.ms" not in background_settings(SCENARIO)
+    rolling = {"log.roll.ms": 300, "log.index.size.max.bytes": 24}
+    settings = background_settings(msgspec.structs.replace(SCENARIO, broker=rolling))
+    assert settings.items() >= rolling.items()
+
+
 def test_defaults_are_those_of_brokers() -> None:
     settings = background_settings(msgspec.structs.replace(SCENARIO, broker={}))
     defaults = {field.encode_name: field.default for field in msgspec.structs.fields(KafkaConfig)}

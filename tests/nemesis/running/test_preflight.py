@@ -172,6 +172,17 @@ def test_broker_properties_of_the_command_line_are_above_those_of_the_scenario(
     assert properties["default.replication.factor"] == 3
 
 
+def test_brokers_compact_topics_only_for_a_workload_with_keys(tmp_path: Path) -> None:
+    file = tmp_path / "compacting.yaml"
+    written = "name: compacting\nbroker: {log.cleanup.policy: [compact]}\n"
+    wanted = replace(options(tmp_path), scenario=str(file), runtime="simulation")
+    file.write_text(f"{written}workload: {{name: produce-consume}}\n")
+    with pytest.raises(UsageError, match=r"log\.cleanup\.policy of the brokers: expected delete"):
+        prepare(wanted)
+    file.write_text(f"{written}workload: {{name: produce-consume, options: {{keys: 6}}}}\n")
+    prepare(wanted)
+
+
 def test_the_replay_command_has_the_broker_properties(tmp_path: Path) -> None:
     given = ("min.insync.replicas=1", "delete.topic.enable=false")
     request = prepare(replace(options(tmp_path), broker_properties=given))
