@@ -51,6 +51,18 @@ class Assignment(NamedTuple):
             tuple(broker for broker in both if broker not in target),
         )
 
+    def towards_in_quorum(self, target: tuple[int, ...]) -> Assignment:
+        """The same as a KRaft controller writes it: all replicas of now are the original ones, those that it takes out
+        in the order of their ids. What an earlier move was adding counts as added until this one adds others.
+
+        The original replicas of a partition are never all new, so here these stand for replicas that are not known.
+        """
+        if not self.origin:
+            return Assignment(target, target)
+        removing = tuple(sorted(set(self.replicas).difference(target)))
+        adding = tuple(broker for broker in target if broker not in self.replicas)
+        return Assignment(target + removing, adding or self.adding, removing)
+
 
 @dataclass(frozen=True, slots=True)
 class Removal:

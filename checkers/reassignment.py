@@ -17,7 +17,8 @@ That no reassignment is still in progress, and that the ISR is the whole assignm
 that nothing is lost on the way is told by ``nemesis.checkers.replication`` and ``nemesis.checkers.log``.
 
 What a correct cluster does and is not convicted for: a request of unknown outcome may be carried out at any later time,
-or never; a cancel goes back to where the last completed move ended; a broker that was away when its replica was taken
+or never; a cancel goes back to where the last completed move ended, in KRaft to the replicas that the cancelled move
+met, also those of a move that it replaced; a broker that was away when its replica was taken
 away, whose controller was deposed then, or had not heard of its registration yet, is told by nobody and keeps its log,
 with Kafka too: that is reported and allowed. A controller has heard of a registration when it has sent a request with
 its broker epoch (``nemesis.checkers.addressed``).
@@ -31,7 +32,7 @@ log that is left behind is excused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -49,6 +50,7 @@ from nemesis.checkers.framework.property import Property
 from nemesis.checkers.possible import Possible
 from nemesis.checkers.requested_moves import dropped
 from nemesis.history.events import Event, Kind
+from nemesis.history.quorum_events import PROCESS as QUORUM
 from nemesis.history.sources import EventSource
 
 DESCRIBE, MOVE, CANCEL = "describe", "reassign", "cancel-reassign"
@@ -59,29 +61,48 @@ ANYWHERE = Assignment(())
 
 Effect = tuple[str, tuple[int, ...]]
 """What is done, and with which replicas."""
+Apply = Callable[[Assignment, Effect], frozenset[Assignment]]
 
 
 def after(assignment: Assignment, effect: Effect) -> frozenset[Assignment]:
-    """Return what may come of it."""
+    """Return the possible results with ZooKeeper."""
     operation, replicas = effect
     if operation == MOVE:
         return frozenset({assignment.towards(replicas)})
+    return _ended(assignment, operation)
+
+
+def after_in_quorum(assignment: Assignment, effect: Effect) -> frozenset[Assignment]:
+    """Return the possible results with KRaft."""
+    operation, replicas = effect
+    if operation == MOVE:
+        return frozenset({assignment.towards_in_quorum(replicas)})
+    return _ended(assignment, operation)
+
+
+def _ended(assignment: Assignment, operation: str) -> frozenset[Assignment]:
+    """Return where a move ends that is cancelled or completed."""
     if not assignment.is_moving:
         return frozenset()
-    if operation == CANCEL:
-        return frozenset({assignment.towards(assignment.origin)})
-    return frozenset({Assignment(assignment.target)})
+    return frozenset({Assignment(assignment.origin if operation == CANCEL else assignment.target)})
 
 
 @dataclass(slots=True)
 class Moves:
     """What is known of one partition."""
 
-    possible: Possible[Assignment, Effect] = field(default_factory=lambda: _from(ANYWHERE))
+    apply: Apply
+    possible: Possible[Assignment, Effect] = field(init=False)
     last: int | None = None
     """The row of the last success."""
     is_asked: bool = False
     """Whether a move or a cancel was requested so far."""
+
+    def __post_init__(self) -> None:
+        self._begin(ANYWHERE)
+
+    def _begin(self, assignment: Assignment) -> None:
+        self.possible = Possible([assignment], self.apply, loose=[(COMPLETE, ())])
 
     def tell(self, row: int, event: Event) -> None:
         replicas = tuple(event.replicas or ())
@@ -92,7 +113,7 @@ class Moves:
             follow(self.possible, event, (event.f or "", replicas))
         elif event.kind == Kind.OK and not self.is_asked:
             # After a request the answer may be older or newer than its move, so it rules nothing out.
-            self.possible = _from(Assignment(replicas))
+            self._begin(Assignment(replicas))
 
     def ends(self) -> list[tuple[int, ...]]:
         """Where it can be once all moves are over."""
@@ -100,13 +121,11 @@ class Moves:
         return sorted({assignment.replicas for assignment in states if not assignment.is_moving})
 
 
-def _from(assignment: Assignment) -> Possible[Assignment, Effect]:
-    return Possible([assignment], after, loose=[(COMPLETE, ())])
-
-
 class Reassignment(Administered):
     operations = frozenset({DESCRIBE, MOVE, CANCEL})
-    kinds = frozenset({*CLIENT_KINDS, *addressed.KINDS, Kind.END_STATE, Kind.ZNODE})
+    kinds = frozenset(
+        {*CLIENT_KINDS, *addressed.KINDS, Kind.END_STATE, Kind.QUORUM_SAMPLE, Kind.ZNODE}
+    )
     columns = (
         *("op", "f", "zxid", "zk_op", "path", "data", "controller_epoch"),
         *addressed.COLUMNS,
@@ -194,11 +213,15 @@ def _not_made(rows: Iterable[Row]) -> Iterator[Finding]:
         yield finding(REASSIGNMENT.name, name, sentence, move.requested, move.removed)
 
 
-def _moves(rows: Iterable[Row]) -> dict[TopicPartition, Moves]:
+def _moves(rows: list[Row]) -> dict[TopicPartition, Moves]:
+    is_of_quorum = any(
+        event.process == QUORUM or event.kind == Kind.QUORUM_SAMPLE for _, event in rows
+    )
+    apply = after_in_quorum if is_of_quorum else after
     by_partition: dict[TopicPartition, Moves] = {}
     for row, event in in_time(rows):
         if event.topic is not None and event.partition is not None:
-            by_partition.setdefault((event.topic, event.partition), Moves()).tell(row, event)
+            by_partition.setdefault((event.topic, event.partition), Moves(apply)).tell(row, event)
     return by_partition
 
 
@@ -207,7 +230,7 @@ REASSIGNMENT: Final = Property(
     promise="At the end every partition lies on brokers that it was moved to, and nowhere else.",
     unit="partitions",
     unknown="The harness could not look at ZooKeeper or at a broker at the end.",
-    source="KIP-455; KafkaController.onPartitionReassignment.",
+    source="KIP-455; KafkaController.onPartitionReassignment; PartitionReassignmentReplicas and -Revert of KRaft.",
     check=Reassignment,
     decided_from=frozenset({EventSource.METADATA_LOG, EventSource.CLIENTS, EventSource.END_STATE}),
     stand_ins=frozenset({EventSource.QUORUM_LOG}),

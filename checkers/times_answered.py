@@ -8,7 +8,7 @@
 
 The idea: the times that count are those in the batches. They are read from the broker's files once it is stopped, where
 each batch has the largest time of its records. A batch that the broker had appended before it was asked, and that is
-still in its files, was there when it answered.
+still in its files, was there when it answered. One that it has appended since says nothing about the answer.
 
 What a correct cluster does and is not convicted for: answers from the first record of a batch that holds the right
 one; batches that were deleted or truncated since; batches of a log that was deleted, before the replica that came back
@@ -51,6 +51,8 @@ class Answer(NamedTuple):
     node: int
     asked_at: int
     """When the request was sent, in ns."""
+    answered_at: int
+    """When the answer was received, in ns."""
     wanted_ms: int
     offset: int
     """−1: no record."""
@@ -124,7 +126,7 @@ def _answers(operations: Segment) -> list[Answer]:
             wanted = invoked.wall_ms or 0
             offset = -1 if event.offset is None else event.offset
             node = -1 if event.node is None else event.node
-            answers.append(Answer(node, invoked.time, wanted, offset, asked_row, row))
+            answers.append(Answer(node, invoked.time, event.time, wanted, offset, asked_row, row))
     return answers
 
 
@@ -170,7 +172,10 @@ def _since(stored: Segment, appended: Segment) -> Numbers:
 
 
 def _judge(tp: str, answer: Answer, files: Files, segment: Segment) -> Iterator[Finding]:
-    holder = np.flatnonzero((files.base <= answer.offset) & (answer.offset <= files.last))
+    is_known = files.since < answer.answered_at
+    holder = np.flatnonzero(
+        is_known & (files.base <= answer.offset) & (answer.offset <= files.last)
+    )
     if len(holder) and files.time_ms[holder[0]] < answer.wanted_ms:
         yield _finding(tp, answer, files, int(holder[0]))
         return

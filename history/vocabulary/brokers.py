@@ -85,7 +85,8 @@ class MetadataUpdated(View, frozen=True, kw_only=True):
     count: int
     """The number of partitions in the request."""
     live: list[int] | None = None
-    """The live brokers that the request names; histories of older versions lack them."""
+    """The live brokers that the broker knows from then on: those of the request, unless it is late and has an older
+    state of a partition. Histories of older versions lack them."""
 
 
 @declares(Kind.PARTITION_METADATA)

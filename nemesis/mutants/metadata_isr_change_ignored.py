@@ -29,7 +29,7 @@ MUTANT = Mutant(
     replacements=(
         Replacement(
             "nemesis.reference.server.metadata_cache",
-            "_is_older",
+            "is_older",
             _by_leader_epoch_alone,
             is_comparable=True,
         ),

@@ -14,13 +14,14 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from nemesis.reference.model import (
+    LEADER_DURING_DELETE,
     Broker,
     LeaderAndIsrPartitionState,
     StopReplicaPartitionState,
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from nemesis.reference.server.metadata_cache import Partitions
+from nemesis.reference.server.metadata_cache import MetadataSnapshot, Partitions, is_older
 from nemesis.reference.trace import Kind, Tracer
 
 Answers = Mapping[TopicPartition, ErrorCode]
@@ -67,24 +68,26 @@ def trace_metadata(
     controller: tuple[int, int],
     live_brokers: Sequence[Broker],
     states: Sequence[UpdateMetadataPartitionState],
-    before: Topics,
+    before: MetadataSnapshot,
     after: Topics,
 ) -> None:
     """Record an UpdateMetadata request, what it has changed, and its answer.
 
-    ``controller``: its id and its epoch. ``before``, ``after``: the topics that the cache had and has.
+    ``controller``: its id and its epoch. ``before``: what the cache had. ``after``: the topics that it has.
     """
     controller_id, controller_epoch = controller
+    is_late = any(_is_late(state, before.topics) for state in states)
+    live = before.brokers if is_late else [broker.id for broker in live_brokers]
     tracer.event(
         Kind.METADATA_UPDATED,
         controller_epoch=controller_epoch,
         peer=controller_id,
         count=len(states),
-        live=sorted(broker.id for broker in live_brokers),
+        live=sorted(live),
     )
     for topic_partition in dict.fromkeys(state.topic_partition for state in states):
         known = _known(after, topic_partition)
-        if known is not None and known != _known(before, topic_partition):
+        if known is not None and known != _known(before.topics, topic_partition):
             tracer.event(
                 Kind.PARTITION_METADATA,
                 **_state(known),
@@ -92,13 +95,19 @@ def trace_metadata(
                 replicas=list(known.replicas),
             )
     for state in states:
-        if state != _known(before, state.topic_partition):
+        if state != _known(before.topics, state.topic_partition):
             tracer.event(
                 Kind.CONTROL_REQUEST_ANSWERED,
                 api="UpdateMetadata",
                 error=ErrorCode.none.name.upper(),
                 **_state(state),
             )
+
+
+def _is_late(state: UpdateMetadataPartitionState, topics: Topics) -> bool:
+    """Whether the cache had a newer state: then the brokers of the request do not count."""
+    known = _known(topics, state.topic_partition)
+    return state.leader != LEADER_DURING_DELETE and known is not None and is_older(state, known)
 
 
 def _known(topics: Topics, topic_partition: TopicPartition) -> UpdateMetadataPartitionState | None:

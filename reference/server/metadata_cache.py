@@ -75,7 +75,7 @@ class MetadataCache:
                 continue
             if self.is_deleted(state.topic_id, partition):
                 continue
-            if known is not None and _is_older(state, known):
+            if known is not None and is_older(state, known):
                 is_late = True
                 continue
             copied[topic][partition] = state
@@ -161,7 +161,7 @@ def _is_another_topic(
     return None not in (state.topic_id, known.topic_id) and state.topic_id != known.topic_id
 
 
-def _is_older(state: UpdateMetadataPartitionState, known: UpdateMetadataPartitionState) -> bool:
+def is_older(state: UpdateMetadataPartitionState, known: UpdateMetadataPartitionState) -> bool:
     """Whether ``known`` was decided later. Epochs start anew with the topic id; equal ones may bring new replicas."""
     return state.topic_id == known.topic_id and _epochs(state) < _epochs(known)
 

@@ -283,7 +283,7 @@ class ReplicaManager:
         """Apply an UpdateMetadataRequest to the cache."""
         error = self._admit("UpdateMetadata", controller_id, controller_epoch, broker_epoch)
         if error is ErrorCode.none:
-            before = self._metadata_cache.snapshot.topics
+            before = self._metadata_cache.snapshot
             deleted = self._metadata_cache.update(
                 controller_id, controller_epoch, live_brokers, partitions
             )

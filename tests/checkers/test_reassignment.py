@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from nemesis.checkers.assignments import Assignment
 from nemesis.checkers.breaks.administration import (
@@ -17,6 +18,7 @@ from nemesis.checkers.breaks.administration import (
     wrote,
 )
 from nemesis.checkers.breaks.events import grant, znode
+from nemesis.checkers.breaks.quorum import described
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.reassignment import CANCEL, DESCRIBE, MOVE, Reassignment
 from nemesis.history.events import Event
@@ -129,6 +131,50 @@ class TestTheModel:
         moving = assigned(4, 2, 3, 1, adding_replicas=[3], removing_replicas=[1])
         judged = result(FIRST, MOVED, moving, end(2, 3, 1))
         assert (judged.verdict, judged.checked) == (Verdict.UNKNOWN, 0)
+
+
+class TestInAQuorum:
+    """KRaft, where a move does not know where the move that it replaces began."""
+
+    UNORDERED = about(1, DESCRIBE, "ok", 2, 1)
+    AWAY = about(3, MOVE, "ok", 3, 4)
+    REPLACED = (FIRST, about(3, MOVE, "ok", 3), about(5, MOVE, "ok", 4))
+
+    @pytest.mark.parametrize(
+        ("operations", "allowed"),
+        [
+            ([FIRST], [(1, 2)]),
+            ([FIRST, MOVED], [(2, 3)]),
+            ([FIRST, MOVED, about(5, CANCEL)], [(2, 1)]),
+            # A cancel brings back what the move took out, in the order of the ids.
+            ([UNORDERED, AWAY, about(5, CANCEL)], [(1, 2)]),
+            ([UNORDERED, AWAY, about(5, CANCEL, "info")], [(1, 2), (3, 4)]),
+            ([*REPLACED], [(4,)]),
+            # The first move has brought 3 in, on its way or at its end.
+            ([*REPLACED, about(7, CANCEL)], [(1, 2, 3), (3,)]),
+            # The second adds none, so what the first was adding is taken out again.
+            ([FIRST, about(3, MOVE, "ok", 3), MOVED, about(7, CANCEL)], [(2, 1), (3,)]),
+        ],
+    )
+    def test_where_it_may_end(
+        self, operations: list[list[Event]], allowed: list[tuple[int, ...]]
+    ) -> None:
+        for replicas in [(1, 2), (2, 1), (2, 3), (3, 4), (4,), (3,), (1, 2, 3), (2, 1, 3)]:
+            judged = result(described(0, 1, 3), *operations, end(*replicas))
+            verdict = Verdict.VALID if replicas in allowed else Verdict.INVALID
+            assert (replicas, judged.verdict) == (replicas, verdict)
+
+    @pytest.mark.parametrize("moves", [1, 2])
+    def test_without_a_description_a_cancel_may_lead_anywhere(self, moves: int) -> None:
+        asked_for = [about(3 + 2 * move, MOVE, "ok", 2 + move, 3 + move) for move in range(moves)]
+        quorum = described(0, 1, 3)
+        assert result(quorum, *asked_for, end(8, 9)).verdict == Verdict.INVALID
+        assert result(quorum, *asked_for, about(9, CANCEL), end(8, 9)).verdict == Verdict.VALID
+
+    def test_its_log_tells_without_samples(self) -> None:
+        change = replace(assigned(1, 2, 1), process="quorum")
+        judged = result(change, self.UNORDERED, self.AWAY, about(5, CANCEL), end(1, 2))
+        assert judged.verdict == Verdict.VALID
 
 
 class TestLogs:
@@ -284,6 +330,20 @@ def test_an_assignment_on_its_way_knows_where_it_came_from_and_where_it_goes(
         assignment = assignment.towards(target)
         assert assignment.target == target
         assert set(assignment.origin) == set(origin)
+    assert assignment.towards(assignment.origin) == Assignment(assignment.origin)
     back = assignment.towards(assignment.origin)
     assert set(back.replicas) == set(origin)
     assert not back.is_moving
+
+
+@given(brokers, st.lists(brokers, min_size=1, max_size=4))
+def test_in_a_quorum_the_replicas_that_a_move_meets_are_where_it_came_from(
+    origin: tuple[int, ...], targets: list[tuple[int, ...]]
+) -> None:
+    assignment = Assignment(origin)
+    for target in targets:
+        met = assignment
+        assignment = assignment.towards_in_quorum(target)
+        assert assignment.target == target
+        assert set(assignment.origin) in (set(met.replicas), set(met.replicas) - set(met.adding))
+        assert assignment.origin

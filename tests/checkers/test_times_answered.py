@@ -14,6 +14,7 @@ from nemesis.checkers.breaks.events import (
     history,
     loaded,
     log_start,
+    truncate,
 )
 from nemesis.checkers.breaks.log_files import beside
 from nemesis.checkers.breaks.times_answered import asked, written
@@ -67,6 +68,17 @@ def test_a_log_that_came_back_empty() -> None:
     led = become_leader(5, 1, 3, 2, high_watermark=2)
     assert verdict(written(10, 20), asked(4, 10, 1)) is Verdict.INVALID
     assert verdict(written(10, 20), led, asked(4, 10, 1), again) is Verdict.VALID
+
+
+def test_other_records_that_took_the_place_of_the_answered_one() -> None:
+    """After an unclean election the broker cuts what it had answered, and appends what its new leader has."""
+    answered = append(2, 1, 3, 1, crc=9, role="leader")
+    replaced = append(7, 1, 3, 1, crc=1)
+    cut = truncate(6, 1, 1)
+    files = written(10, 15)
+    assert verdict(files, answered, asked(3, 20, 1)) is Verdict.INVALID
+    assert verdict(files, answered, asked(3, 20, 1), cut, replaced) is Verdict.VALID
+    assert verdict(files, answered, cut, asked(8, 20, 1), replaced) is Verdict.INVALID
 
 
 def test_records_that_are_deleted() -> None:

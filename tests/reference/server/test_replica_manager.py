@@ -17,7 +17,7 @@ from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.cluster.errors import ReplicaError
 from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.log.log import Log
-from nemesis.reference.model import TopicPartition
+from nemesis.reference.model import TopicPartition, UpdateMetadataPartitionState
 from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import TOPIC_ID, TP, lisr
 from tests.reference.log.batches import batch
@@ -131,6 +131,22 @@ def test_the_answers_for_each_partition_are_traced_after_their_effects(tmp_path:
             ("StopReplica", None, 3, "delete", "NONE"),
         ]
         assert node.trace.of(Kind.METADATA_UPDATED)[0]["live"] == [1, 2, 3]
+
+    on_node(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(("leader_epoch", "live"), [(1, [1, 2, 3]), (2, [1, 3]), (3, [1, 3])])
+def test_the_brokers_of_a_late_update_metadata_are_not_traced_as_live(
+    tmp_path: Path, leader_epoch: int, live: list[int]
+) -> None:
+    async def scenario(node: Node) -> None:
+        without_2 = [broker for broker in BROKERS if broker.id != 2]
+        for brokers, epoch in ((BROKERS, 2), (without_2, leader_epoch)):
+            state = UpdateMetadataPartitionState(TP, TOPIC_ID, 1, 1, epoch, (1,), 0, (1, 2, 3))
+            node.manager.maybe_update_metadata_cache(3, 1, BROKER_EPOCH, brokers, [state])
+        known = [broker.id for broker in node.cache.alive_brokers()]
+        assert known == live
+        assert node.trace.of(Kind.METADATA_UPDATED)[-1]["live"] == live
 
     on_node(tmp_path, scenario)
 
