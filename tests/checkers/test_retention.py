@@ -168,7 +168,13 @@ def test_settings_that_counted_in_the_whole_run(events: list[Event]) -> None:
 def test_an_age_that_the_brokers_had_not_always() -> None:
     bound = harness(0, "broker-property", setting=RETENTION_MS, count=10)
     end = [*measured(18), harness(18, "phase", phase="end", wall_ms=18)]
-    parts = [bound, *NO_RETENTION, COMMITTED, end, stored(*SEGMENTS, newest=2)]
+    parts: list[Event | list[Event]] = [
+        bound,
+        *NO_RETENTION,
+        COMMITTED,
+        end,
+        stored(*SEGMENTS, newest=2),
+    ]
     assert verdict(*parts) is Verdict.INVALID
     assert verdict(*parts, reconfigured('{"log.retention.ms":"99"}')) is Verdict.VALID
 
