@@ -54,6 +54,11 @@ def group_progress(case: Case) -> str:  # noqa: ARG001
 
 
 def membership_kept(case: Case) -> str:
+    if case.is_undecided:
+        return (
+            "The broker may have ceased to coordinate the group while it had the request. A coordinator that unloads "
+            "its groups may not find this one any more."
+        )
     member = "the process that has taken over" if _is_static(case) else "the member"
     return (
         f"The coordinator's log contains {member}, because its generation was stored before it committed. Since then "

@@ -27,7 +27,9 @@ it did not read; a member that missed a rebalance is out of the group; a former 
 successor, refuses members that joined there; a coordinator that loads what was not committed knows members that the
 next one does not; a static member that another process takes over is fenced, also by a request whose client has given
 up long ago; a takeover that could not be stored is undone in memory, and comes back with the log; a group that is full
-(``group.max.size``) sends members away. Losses that ``check`` permits are reported and allowed.
+(``group.max.size``) sends members away. A coordinator that unloads its groups may not find the group of a heartbeat, a
+JoinGroup or a SyncGroup: such a refusal is ``unknown`` if the broker may have ceased to coordinate. Losses that
+``check`` permits are reported and allowed.
 
 Limits: administrators of other programs may remove members, which no history shows. A member that commits nothing is
 not judged.
@@ -48,7 +50,7 @@ from nemesis.checkers.explain import groups as explain
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
-from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.groups.group_operations import (
     COLUMNS,
@@ -63,13 +65,14 @@ from nemesis.checkers.groups.group_operations import (
     Operation,
     groups,
 )
-from nemesis.checkers.groups.loads import Loads
+from nemesis.checkers.groups.loads import CEASES, Loads
 from nemesis.checkers.losses import OFFSETS_TOPIC
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import MEMBER_REBALANCE, MEMBER_SESSION
 
-_REFUSALS: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID"})
+_UNKNOWN: Final = "UNKNOWN_MEMBER_ID"
+_REFUSALS: Final = frozenset({_UNKNOWN, "FENCED_INSTANCE_ID"})
 _MOVED: Final = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"})
 """What a coordinator also answers when it has written, and does not know whether that lasts."""
 _FULL: Final = "GROUP_MAX_SIZE_REACHED"
@@ -81,8 +84,13 @@ _TIMER_MS: Final = 20
 
 class Membership(Administered):
     operations = FUNCTIONS
-    kinds = frozenset({*CLIENT_KINDS, *losses.KINDS, Kind.BECOME_LEADER, Kind.TIMEOUT_SETTING})
-    columns = (*COLUMNS, *losses.COLUMNS, "error", "duration_ms")
+    kinds = frozenset(
+        {
+            *(*CLIENT_KINDS, *losses.KINDS, *CEASES),
+            *(Kind.BECOME_LEADER, Kind.TIMEOUT_SETTING, Kind.ZNODE),
+        }
+    )
+    columns = (*COLUMNS, *losses.COLUMNS, "error", "duration_ms", "zxid", "zk_op", "path", "leader")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -131,6 +139,8 @@ class Kept:
     known_by: Operation
     """The commit that shows that the broker has the proof."""
     until: int
+    may_unload: bool
+    """Whether the broker may have ceased to coordinate the group while it had the refused request."""
 
 
 class Memberships:
@@ -173,7 +183,7 @@ class Memberships:
         known_by = self._known_by(proof, refused)
         if known_by is None or refused.ended >= until or self._may_have_ended(refused):
             return None
-        return Kept(proof, sign, known_by, until)
+        return Kept(proof, sign, known_by, until, self._may_unload(known_by, refused))
 
     def _is_sign(self, item: Operation, proof: Operation) -> bool:
         """Whether the broker of the proof had the member in its group when it accepted this, for certain.
@@ -210,6 +220,18 @@ class Memberships:
             if commit.ended < refused.began or self._loads.none_between(refused, commit):
                 return commit
         return None
+
+    def _may_unload(self, known_by: Operation, refused: Operation) -> bool:
+        """Whether the broker may have unloaded the group between its two looks for a request."""
+        event = refused.event
+        is_raced = event.error == _UNKNOWN and event.f != COMMIT
+        is_before = known_by.ended < refused.began
+        # A commit behind the refusal counts only if the broker coordinated the group all the time.
+        return (
+            is_raced
+            and is_before
+            and self._loads.may_unload(event.node, known_by.began, refused.ended)
+        )
 
     def _may_have_ended(self, refused: Operation) -> bool:
         """Whether a request may have taken the member out of the group, or given its instance id to another member."""
@@ -254,8 +276,14 @@ def _forgotten(key: str, members: Memberships) -> Iterator[Finding]:
             f"session of {event.member} went on."
         )
         rows = sorted({_last_row(item) for item in (kept.proof, kept.sign, kept.known_by)})
+        if kept.may_unload:
+            sentence += " But it may have ceased to coordinate the group meanwhile."
         yield finding(
-            MEMBERSHIP_KEPT.name, key, sentence, *rows, refused.invoked[0], _last_row(refused)
+            MEMBERSHIP_KEPT.name,
+            key,
+            sentence,
+            *(*rows, refused.invoked[0], _last_row(refused)),
+            verdict=Verdict.UNKNOWN if kept.may_unload else Verdict.INVALID,
         )
 
 
@@ -277,10 +305,11 @@ MEMBERSHIP_KEPT: Final = Property(
     name="membership-kept",
     promise="A member whose session goes on stays in its group, also when the coordinator moves.",
     unit="answers to members",
-    unknown="No coordinator answered a member, or the harness did not record the time-outs.",
+    unknown="No coordinator answered a member, the time-outs were not recorded, or a coordinator may have unloaded.",
     source="KIP-62, KIP-345; GroupCoordinator.updateStaticMemberAndRebalance, onExpireHeartbeat.",
     check=Membership,
-    decided_from=frozenset({EventSource.CLIENTS, EventSource.HARNESS}),
+    decided_from=frozenset({EventSource.CLIENTS, EventSource.HARNESS, EventSource.METADATA_LOG}),
+    stand_ins=frozenset({EventSource.QUORUM_LOG}),
     completed_by=frozenset({EventSource.TRACES}),
     recorded_since=8,
     workloads=WORKLOADS,

@@ -18,7 +18,7 @@ to ``lost-write`` and ``unseen``. A marker that was truncated counts, too.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -91,6 +91,15 @@ class Gaps:
                 return offset
             offset = int(self.ends[index])
         return end
+
+    def unexplained(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the parts of a gap that are not explained: from an offset up to another one, exclusive."""
+        offset = self.first_unexplained(start, end)
+        while offset < end:
+            index = int(np.searchsorted(self.starts, offset, side="right"))
+            behind = min(end, int(self.starts[index])) if index < len(self.starts) else end
+            yield offset, behind
+            offset = self.first_unexplained(behind, end)
 
     def is_aborted(self, producer_id: int | None, offset: int) -> bool:
         """Whether the record of the producer at the offset is part of an aborted transaction."""

@@ -229,14 +229,17 @@ class Operations:
 
         Neither does a send that certainly failed, unless its record was read.
         """
+        committed = [item for item in self.positions if not self._is_aborted(*item[:2])]
+        aborted = {value for _, value, _ in self.positions} - {value for _, value, _ in committed}
         return Compaction(
             self.keys,
             (
                 Sent(send.value, send.invoke_time)
                 for send in self.sends
-                if send.outcome != "fail" or send.value in self._values_read
+                if (send.outcome != "fail" or send.value in self._values_read)
+                and send.value not in aborted
             ),
-            (item for item in self.positions if not self._is_aborted(*item[:2])),
+            committed,
             self.reach if self.leaders else None,
             is_read_to_end=self.doubt[0] is None,
             tombstones=self.tombstones,
@@ -262,10 +265,9 @@ class Operations:
 
     def may_be_skipped(self, start: int, end: int, time: int) -> bool:
         """Whether a reader may have been given nothing from one offset up to the other, exclusive."""
-        return (
-            self.gaps.explains(start, end)
-            or self._may_be_unknown_markers(start, end)
-            or self.compaction.may_be_skipped(start, end, time)
+        return self._may_be_unknown_markers(start, end) or all(
+            self.compaction.may_be_skipped(*piece, time)
+            for piece in self.gaps.unexplained(start, end)
         )
 
     @cached_property

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nemesis.checkers import CHECKERS
-from nemesis.checkers.breaks.events import history
+from nemesis.checkers.breaks.events import broker, history, znode
 from nemesis.checkers.breaks.groups import commit, joined, loaded, request, static
 from nemesis.checkers.breaks.membership import FENCED, configured, member, refused
 from nemesis.checkers.framework.model import Result, Verdict
@@ -100,6 +100,44 @@ def test_a_broker_that_may_be_a_former_coordinator_refuses_members_of_its_succes
     assert not is_convicted(member(1), refused(20, 2))
     assert not is_convicted(member(1), other_commit(2, 2), refused(20, 2)), "sent too early"
     assert is_convicted(member(1), other_commit(10, 2), refused(20, 2))
+
+
+OFFSETS: dict[str, Any] = {"topic": "__consumer_offsets", "topic_id": "offsets", "partition": 0}
+STATE = "/brokers/topics/__consumer_offsets/partitions/0/state"
+
+
+def leads(zxid: int, node: int, path: str = STATE) -> Event:
+    """The metadata have this leader of a partition of committed offsets."""
+    return znode(zxid, 10, path, leader=node, leader_epoch=zxid, isr=[1, 2])
+
+
+def verdict(*events: Event | list[Event]) -> Verdict:
+    return judged(*events).verdict
+
+
+@pytest.mark.parametrize("f", ["heartbeat", "sync-group", "join-group"])
+def test_a_coordinator_that_unloads_its_groups_may_not_find_one(f: str) -> None:
+    """Kafka's looks first whether it has the partition and then for the group, without a lock around both."""
+    history_of = [member(1), refused(10, 1, f)]
+    assert verdict(leads(1, 1), leads(2, 2), *history_of) is Verdict.UNKNOWN
+    assert verdict(leads(1, 2), leads(2, 1), leads(3, 1), *history_of) is Verdict.INVALID
+    other = STATE.replace("__consumer_offsets", "t")
+    assert verdict(leads(1, 1, other), leads(2, 2, other), *history_of) is Verdict.INVALID
+
+
+def test_a_traced_coordinator_unloads_its_groups_when_it_follows() -> None:
+    moved = [leads(1, 1), leads(2, 2), loaded(1, 1)]
+    for time, expected in ((3, "INVALID"), (8, "UNKNOWN"), (20, "INVALID")):
+        follows = broker(time, 1, "become-follower", **OFFSETS)
+        known = verdict(*moved, follows, member(1), refused(10, 1))
+        assert known is Verdict[expected], time
+
+
+def test_an_unloading_coordinator_fences_no_process_and_refuses_no_commit_so() -> None:
+    moved = [leads(1, 1), leads(2, 2)]
+    about = {"offset": 9, "leader_epoch": 0, "value": 9}
+    assert is_convicted(moved, member(1), refused(10, 1, "commit-offset", **about))
+    assert is_convicted(moved, static(member(1)), static(refused(10, 1, **FENCED)))
 
 
 def test_a_commit_behind_the_refusal_shows_what_the_broker_had_if_it_did_not_load() -> None:
