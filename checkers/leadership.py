@@ -11,13 +11,13 @@
   in the controller's own view, unless the election was unclean and permitted (``unclean``) at some time between what
   its controller had certainly seen (``read_after``) and the commit; if nothing is known of permissions, an unclean
   election is ``unknown``. The first leader is an assigned replica. In every committed state the ISR is not empty, is
-  out of the replicas assigned at that zxid and holds the leader, unless there is none (−1). Where brokers do not
-  trace, any election from outside the ISR may have been an unclean one. With KRaft (KIP-966) the eligible leader
-  replicas of that state count as its ISR does, and the last known ones where a state has neither; the ISR may be empty
-  while nothing leads. A last known leader is also elected by the record that takes away the last eligible replica,
-  which has come back from an unclean stop; the record then asks the leader to recover. There one record takes into the
-  ISR whom the leader proposed, completes the reassignment that waited for it, and elects another leader out of the new
-  ISR if the move removes the old one.
+  out of the replicas assigned at that zxid and holds the leader, unless there is none (−1). An election that no
+  controller has traced may have been an unclean one: a controller that ends before ZooKeeper answers traces nothing.
+  With KRaft (KIP-966) the eligible leader replicas of that state count as its ISR does, and the last known ones where a
+  state has neither; the ISR may be empty while nothing leads. A last known leader is also elected by the record that
+  takes away the last eligible replica, which has come back from an unclean stop; the record then asks the leader to
+  recover. There one record takes into the ISR whom the leader proposed, completes the reassignment that waited for it,
+  and elects another leader out of the new ISR if the move removes the old one.
   Smallest break: ISR [1, 2], then leader 3.
 
 What a correct cluster does and is not convicted for: the same leader may be elected again; a removal from the ISR
@@ -297,7 +297,7 @@ class LeaderFromIsr(EventListCheck):
             sentence, verdict = _wrong_shape(change, election, leaving), Verdict.INVALID
             if sentence is None and change.changes_leadership:
                 permitted = Permission.FORBIDDEN
-                if _is_unclean(event, election) or (_is_outsider(change) and not is_traced):
+                if _is_unclean(event, election) or (_is_outsider(change) and election is None):
                     permitted = permissions.of(
                         event.topic,
                         event.partition,

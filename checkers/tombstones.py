@@ -43,7 +43,7 @@ from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Segment
 from nemesis.checkers.liveness.left_logs import settings_of
 from nemesis.checkers.unclean import COLUMNS as ELECTION_COLUMNS
-from nemesis.checkers.unclean import all_elections
+from nemesis.checkers.unclean import elections_in
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import DELETE_RETENTION
@@ -154,7 +154,7 @@ class Tombstones(Grouped[Report]):
         compactions = _compactions(segment)
         _horizons(tp, segment, compactions, report)
         is_one_topic = len(set(segment.values("topic_id")) - {None}) <= 1
-        if is_one_topic and not all_elections(segment):
+        if is_one_topic and not elections_in(segment).unclean():
             _tombstones(tp, segment, compactions, report)
         return report
 

@@ -14,8 +14,9 @@ Permission is given by
   has changed since (KIP-226): for brokers that do not trace. A permission that was written there counts for good;
 * an operator (ElectLeaders, UNCLEAN): ``election-asked`` of the controller, while it deals with that request.
 
-Where no broker traces, an election is unclean if the new leader was not in the ISR of the state that it replaces, as
-ZooKeeper's log has it. The client requests of a run ask for elections of preferred leaders alone.
+Where no controller has traced an election, it is unclean if the new leader was not in the ISR of the state that it
+replaces, as ZooKeeper's log has it: the controller does not trace, or ended before ZooKeeper answered. The client
+requests of a run ask for elections of preferred leaders alone.
 
 A controller reads the topic's settings some time before its election is committed. How long at most, ``since`` says:
 a zxid that it had certainly seen before it read (``leadership`` finds one). Without it all that stood before counts.
@@ -47,6 +48,7 @@ ENDS_REASSIGNMENT: Final = "ends_reassignment"
 STATE: Final = "/state"
 """The end of the path of a partition's state."""
 NO_LEADER: Final = -1
+NO_EPOCH: Final = -1
 FOR_EVER: Final = 2**63 - 1
 
 _CONFIGURATION_KINDS: Final = frozenset({Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED})
@@ -83,6 +85,20 @@ class Election(NamedTuple):
     """The controller; nothing if only ZooKeeper's log shows the election."""
     since: int = 0
     """A zxid that the controller had seen before it read the settings."""
+    leader_epoch: int = NO_EPOCH
+    """The epoch that began with it."""
+
+
+class State(NamedTuple):
+    """A state of a partition in ZooKeeper's log; without leader and ISR if it was deleted or cannot be read."""
+
+    zxid: int
+    seq: int
+    path: str
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    ends_reassignment: bool
 
 
 class BrokerPermission(NamedTuple):
@@ -154,16 +170,10 @@ class Permissions:
     def excuse(
         self, topic: str | None, partition: int | None, elections: Iterable[Election]
     ) -> bool:
-        """Whether the losses of one of these elections are excused.
-
-        Where brokers trace, only the elections that their controller traced count.
-        """
-        counted = (
-            election for election in elections if election.process or not self.broker_permissions
-        )
+        """Whether the losses of one of these unclean elections are excused."""
         return any(
             self.of(topic, partition, election, since=election.since).excuses
-            for election in counted
+            for election in elections
         )
 
     def of(
@@ -225,46 +235,82 @@ def permissions_in(rows: Iterable[Row]) -> Permissions:
     return permissions
 
 
-def elections(segment: Segment) -> list[tuple[int, Election]]:
-    """Return the unclean elections that controllers traced in a segment, with their leader epochs.
+@dataclass(slots=True)
+class Elections:
+    """What some rows show of the elections of one partition."""
 
-    Needs the columns ``zxid``, ``strategy`` and ``leader_epoch``.
-    """
-    unclean = segment.is_kind(Kind.LEADER_ELECTED) & segment.is_word("strategy", {UNCLEAN})
-    if not unclean.any():
-        return []
-    return [
-        (-1 if event.leader_epoch is None else event.leader_epoch, election_of(event))
-        for _, event in segment.where(unclean).events("zxid", "leader_epoch")
-    ]
+    traced: list[Election] = field(default_factory=list)
+    """The unclean ones that controllers traced."""
+    traced_zxids: set[int] = field(default_factory=set)
+    """The zxids of all states that controllers traced, however they were elected."""
+    states: list[State] = field(default_factory=list)
+
+    def join(self, other: Elections) -> Elections:
+        """Return what both show."""
+        return Elections(
+            [*self.traced, *other.traced],
+            self.traced_zxids | other.traced_zxids,
+            [*self.states, *other.states],
+        )
+
+    def unclean(self) -> list[Election]:
+        """Return the unclean elections: the traced ones, and those that no controller traced.
+
+        A controller that ends, or loses its session, between the commit and the answer traces nothing. What a
+        controller has traced as another election is not an unclean one.
+        """
+        shown = (election for election in self._shown() if election.zxid not in self.traced_zxids)
+        return [*self.traced, *shown]
+
+    def _shown(self) -> Iterator[Election]:
+        """Yield the elections of leaders from outside the ISR of the state before; a deleted partition begins again."""
+        previous: dict[str, State] = {}
+        for state in sorted(self.states):
+            before = previous.get(state.path)
+            previous[state.path] = state
+            if before is None or not before.isr or state.ends_reassignment:
+                continue
+            if state.leader not in (NO_LEADER, *before.isr):
+                yield Election(state.zxid, since=before.zxid, leader_epoch=state.leader_epoch)
 
 
-def all_elections(segment: Segment) -> list[Election]:
-    """Return the unclean elections of a segment: the traced ones, and those that ZooKeeper's log shows.
+def elections_in(segment: Segment) -> Elections:
+    """Return what a segment of one partition shows; needs ``COLUMNS`` and ``leader_epoch``."""
+    elections = Elections()
+    traced = segment.where(segment.is_kind(Kind.LEADER_ELECTED))
+    for _, event in traced.events("zxid", "strategy", "leader_epoch"):
+        elections.traced_zxids.add(FOR_EVER if event.zxid is None else event.zxid)
+        if event.strategy == UNCLEAN:
+            elections.traced.append(election_of(event))
+    znodes = segment.where(segment.is_kind(Kind.ZNODE))
+    for _, event in znodes.events("zxid", "zk_op", "path", "data"):
+        if (event.path or "").endswith(STATE) and event.zk_op != "check":
+            elections.states.append(_state_of(event))
+    return elections
 
-    Needs ``COLUMNS`` and ``leader_epoch``.
-    """
-    return [*(election for _, election in elections(segment)), *_committed(segment)]
 
-
-def _committed(segment: Segment) -> Iterator[Election]:
-    """Yield the elections of leaders from outside the ISR of the state before; a deleted partition begins again."""
-    previous: dict[str, tuple[int, list[Any]]] = {}
-    states = segment.where(segment.is_kind(Kind.ZNODE) & ~segment.is_word("zk_op", {"check"}))
-    for _, event in states.events("zxid", "path", "data"):
-        path, state = event.path or "", _object(event.data)
-        if not path.endswith(STATE):
-            continue
-        zxid, leader = event.zxid or 0, state.get("leader")
-        since, isr = previous.get(path, (0, []))
-        if isr and leader not in (None, NO_LEADER, *isr) and not state.get(ENDS_REASSIGNMENT):
-            yield Election(zxid, since=since)
-        previous[path] = (zxid, state.get("isr") or [])
+def _state_of(event: Event) -> State:
+    data = _object(event.data)
+    leader, leader_epoch, isr = data.get("leader"), data.get("leader_epoch"), data.get("isr")
+    return State(
+        event.zxid or 0,
+        event.seq,
+        event.path or "",
+        leader if type(leader) is int else NO_LEADER,
+        leader_epoch if type(leader_epoch) is int else NO_EPOCH,
+        tuple(isr) if isinstance(isr, list) else (),
+        bool(data.get(ENDS_REASSIGNMENT)),
+    )
 
 
 def election_of(event: Event) -> Election:
     """The election that a ``leader-elected`` tells of."""
-    return Election(FOR_EVER if event.zxid is None else event.zxid, event.time, event.process)
+    return Election(
+        FOR_EVER if event.zxid is None else event.zxid,
+        event.time,
+        event.process,
+        leader_epoch=NO_EPOCH if event.leader_epoch is None else event.leader_epoch,
+    )
 
 
 def permission_of(event: Event) -> Permission:

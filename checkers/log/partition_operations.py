@@ -23,7 +23,7 @@ from nemesis.checkers.log.compaction import (
 from nemesis.checkers.log.gaps import MARKER_COLUMNS, MARKER_KINDS, Gaps, markers_of
 from nemesis.checkers.log.high_watermarks import HighWatermarks, high_watermarks, is_traced
 from nemesis.checkers.log.topic_incarnations import ALL_REPLICAS
-from nemesis.checkers.unclean import Election, all_elections
+from nemesis.checkers.unclean import Election, elections_in
 from nemesis.history.events import IDEMPOTENT, NO_ERROR, Event, Kind
 
 FINAL_READER = "final-"
@@ -406,7 +406,7 @@ def gather(
     keys = keys_of(segment)
     operations = Operations(
         tp,
-        unclean=all_elections(segment),
+        unclean=elections_in(segment).unclean(),
         high_watermarks=high_watermarks(segment),
         is_traced=is_traced(segment),
         keys=keys,

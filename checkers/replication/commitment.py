@@ -33,6 +33,7 @@ before a truncation, and are judged by (a) alone.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -57,7 +58,7 @@ from nemesis.checkers.replication.replica_rows import (
     members,
     partitions,
 )
-from nemesis.checkers.unclean import Election, Permissions, elections, permissions
+from nemesis.checkers.unclean import Election, Elections, Permissions, elections_in, permissions
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 
@@ -100,7 +101,7 @@ class CommitmentSummary:
     broken: dict[TopicKey, list[Broken]] = field(default_factory=dict)
     """The first few of each partition."""
     counts: dict[TopicKey, int] = field(default_factory=dict)
-    unclean: dict[TopicKey, list[Election]] = field(default_factory=dict)
+    elections: dict[TopicKey, Elections] = field(default_factory=dict)
     permissions: Permissions = field(default_factory=Permissions)
 
 
@@ -114,21 +115,21 @@ def _combine(a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
         broken,
         counts,
         {
-            key: a.unclean.get(key, []) + b.unclean.get(key, [])
-            for key in {**a.unclean, **b.unclean}
+            key: a.elections.get(key, Elections()).join(b.elections.get(key, Elections()))
+            for key in {**a.elections, **b.elections}
         },
         a.permissions.join(b.permissions),
     )
 
 
 def _conclude(decided: Property, summary: CommitmentSummary) -> Results:
-    elected: dict[tuple[str, int], list[Election]] = {}
-    for (topic, _, partition), found_elections in summary.unclean.items():
-        elected[topic, partition] = [*elected.get((topic, partition), []), *found_elections]
+    elected: dict[tuple[str, int], list[Election]] = defaultdict(list)
+    for (topic, _, partition), elections in summary.elections.items():
+        elected[topic, partition] += elections.unclean()
     listed: list[Finding] = []
     others: list[Finding] = []
     for (topic, _, partition), violations in summary.broken.items():
-        allowed = summary.permissions.excuse(topic, partition, elected.get((topic, partition), []))
+        allowed = summary.permissions.excuse(topic, partition, elected[topic, partition])
         verdict = Verdict.VALID if allowed else Verdict.INVALID
         tp = tp_name(topic, partition)
         findings = [
@@ -248,8 +249,7 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         before = carry or Bonds()
         losses = join_power_cuts(before.power_cuts, power_cuts(segment))
         for key, part in partitions(segment):
-            if found_elections := [election for _, election in elections(part)]:
-                summary.unclean[key] = found_elections
+            summary.elections[key] = elections_in(part)
             cuts = part.where(part.is_kind(Kind.TRUNCATE, Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED))
             summary.checked += len(cuts)
             removed = before.removals.get(key, Removals())

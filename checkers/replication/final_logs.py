@@ -41,7 +41,7 @@ from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Numbers, Segment
 from nemesis.checkers.replication.replica_rows import members
 from nemesis.checkers.replication.steps import distinct, without
-from nemesis.checkers.unclean import Election, Permissions, all_elections, permissions
+from nemesis.checkers.unclean import Election, Permissions, elections_in, permissions
 from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.sources import EventSource
 
@@ -146,7 +146,7 @@ class FinalLogs(Grouped[Report]):
             return report
         tp = tp_name(topic, partition)
         logs = _logs(segment)
-        report.elections += all_elections(segment)
+        report.elections += elections_in(segment).unclean()
         cleanings = segment.where(segment.is_kind(Kind.LOG_CLEANED))
         cleaned = max(
             [*(log.cleaned_below for log in logs), *(cleanings.numbers("last_offset") + 1)],

@@ -126,8 +126,8 @@ class ReplicaLogs(Fold[LogsSummary]):
             appended += logs.appended
             elections += len(leaderships)
             excused = {
-                epoch
-                for epoch, election in logs.unclean.items()
+                election.leader_epoch
+                for election in logs.elections.unclean()
                 if permitted.excuse(topic, partition, [election])
             }
             completeness += _incomplete(tp, logs, leaderships, excused)

@@ -15,7 +15,7 @@ import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.checkers.replication.replica_rows import high_watermark_rows, members
-from nemesis.checkers.unclean import Election, elections
+from nemesis.checkers.unclean import Elections, elections_in
 from nemesis.history.events import Kind
 
 
@@ -57,8 +57,7 @@ class PartitionLogs:
     """By leader epoch: the highest mark."""
     in_sync: dict[int, int] = field(default_factory=dict)
     """By broker: the highest high watermark that counted it in."""
-    unclean: dict[int, Election] = field(default_factory=dict)
-    """The unclean elections, by the leader epoch that began with them."""
+    elections: Elections = field(default_factory=Elections)
     batches: list[Numbers] = field(default_factory=list)
     """Tables of distinct (leader epoch, base offset, last offset, crc, row)."""
     cleaned: list[Numbers] = field(default_factory=list)
@@ -113,7 +112,7 @@ def summarise(part: Segment) -> PartitionLogs:
     marks = moves.numbers("high_watermark")
     for node in np.unique(member).tolist():
         logs.in_sync[node] = int(marks[move_index[member == node]].max())
-    logs.unclean = dict(elections(part))
+    logs.elections = elections_in(part)
     return logs
 
 
@@ -182,7 +181,7 @@ def join(a: PartitionLogs, b: PartitionLogs) -> PartitionLogs:
         steps,
         committed,
         in_sync,
-        a.unclean | b.unclean,
+        a.elections.join(b.elections),
         a.batches + b.batches,
         a.cleaned + b.cleaned,
         a.appended + b.appended,

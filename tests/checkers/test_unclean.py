@@ -23,7 +23,7 @@ from nemesis.checkers.replication.commitment import NoTruncationBelowHw
 from nemesis.checkers.replication.logs import ReplicaLogs
 from nemesis.checkers.unclean import SETTING
 from nemesis.history.events import Event
-from tests.checkers.histories import only
+from tests.checkers.histories import judge, only
 
 PATH = "/config/topics/t"
 FORBID = started(1, 1, unclean=False)
@@ -63,6 +63,13 @@ def elected(time: int, *, zxid: int | None = AFTER, node: int = 9) -> Event:
     return broker(
         time, node, "leader-elected", leader=3, leader_epoch=1, live=[3], strategy="unclean", zxid=zxid, **TP
     )  # fmt: skip
+
+
+def elected_otherwise(time: int, *, zxid: int = AFTER) -> Event:
+    """A controller traces the state as a clean election."""
+    return broker(
+        time, 9, "leader-elected", leader=3, leader_epoch=1, strategy="offline", zxid=zxid, **TP
+    )
 
 
 def asked(time: int, step: str, *, node: int = 9) -> Event:
@@ -199,6 +206,46 @@ class TestHarness:
     def test_another_property_permits_nothing(self) -> None:
         other = harness(0, "broker-property", setting="auto.leader.rebalance.enable", count=1)
         assert only(LeaderFromIsr(), [*self.OUTSIDER, other]).verdict == Verdict.UNKNOWN
+
+
+class TestUntraced:
+    """A controller is killed, or loses its session, before ZooKeeper's answer reaches it: nothing is traced."""
+
+    STATES = (
+        started(1, 1, unclean=True),
+        state(BEFORE, 9, 1, 0, [1], data='{"leader":1,"isr":[1],"leader_epoch":0}'),
+        state(AFTER, 9, 3, 1, [3], data='{"leader":3,"isr":[3],"leader_epoch":1}'),
+    )
+    PERMITTED: tuple[tuple[list[Event], Verdict], ...] = (
+        ([], Verdict.VALID),
+        ([config(5, "false")], Verdict.INVALID),
+        ([elected_otherwise(10, zxid=BEFORE)], Verdict.VALID),
+        ([elected_otherwise(10)], Verdict.INVALID),
+    )
+
+    @pytest.mark.parametrize(("more", "expected"), PERMITTED)
+    def test_the_election_is_judged_by_its_permission(
+        self, more: list[Event], expected: Verdict
+    ) -> None:
+        assert only(LeaderFromIsr(), [*self.STATES, *more]).verdict == expected
+
+    @pytest.mark.parametrize(("more", "expected"), PERMITTED)
+    @pytest.mark.parametrize("cuts", [(), (1, 2, 3, 4, 5, 6)])
+    def test_so_are_the_losses(
+        self, more: list[Event], expected: Verdict, cuts: tuple[int, ...]
+    ) -> None:
+        mark = high_watermark(4, 1, 0, 5, [1, 2])
+        lead = broker(
+            11, 3, "become-leader", leader_epoch=1, log_end_offset=2, log_start_offset=0, **TP
+        )
+        cut = broker(20, 2, "truncate", log_end_offset=4, **TP)
+        history = [*self.STATES, mark, *more, lead, cut]
+        judged = judge([NoTruncationBelowHw(), ReplicaLogs()], history, cuts)
+        for name in ("no-truncation-below-hw", "leader-completeness"):
+            assert {item.verdict for item in judged[name].findings} == {expected}, name
+        history = [*self.STATES, *more, *send(2, 7, offset=3), *final(20, {})]
+        unseen = judge(ClientLog(), history, cuts)["unseen"]
+        assert {item.verdict for item in unseen.findings} == {expected}
 
 
 class TestOperator:
