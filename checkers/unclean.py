@@ -257,7 +257,7 @@ class Elections:
         """Return the unclean elections: the traced ones, and those that no controller traced.
 
         A controller that ends, or loses its session, between the commit and the answer traces nothing. What a
-        controller has traced as another election is not an unclean one, whoever was elected.
+        controller has traced as another election is not an unclean one.
         """
         shown = (election for election in self._shown() if election.zxid not in self.traced_zxids)
         return [*self.traced, *shown]

@@ -77,35 +77,40 @@ class TestWhatClientsSee:
 
     def test_an_aborted_tombstone_supersedes_nothing(self) -> None:
         written = keyed(2, 7, 1, offset=0)
-        aborted = [
+        aborted: list[Said] = [
             tombstone(4, 8, 1, offset=1, producer_id=7),
             marker(5, 1, 2, first=1, outcome="abort"),
         ]
-        behind = [keyed(6, 9, 2, offset=3), cleaned(8, 1, 3), cleaned(9, 1, 3), final(20, {3: 9})]
+        behind: list[Said] = [
+            keyed(6, 9, 2, offset=3),
+            cleaned(8, 1, 3),
+            cleaned(9, 1, 3),
+            final(20, {3: 9}),
+        ]
         judged = result("lost-write", LEADS, MARK, written, *aborted, *behind)
         assert [finding.verdict for finding in judged.findings] == [Verdict.INVALID]
-        committed = [aborted[0], marker(5, 1, 2, first=1)]
+        committed: list[Said] = [aborted[0], marker(5, 1, 2, first=1)]
         assert result("lost-write", LEADS, MARK, written, *committed, *behind).findings == ()
 
     def test_an_aborted_record_supersedes_nothing_before_a_later_one_is_sent(self) -> None:
         written = keyed(2, 7, 1, offset=0)
-        aborted = [
+        aborted: list[Said] = [
             keyed(4, 8, 1, offset=1, producer_id=7),
             marker(5, 1, 2, first=1, outcome="abort"),
         ]
-        early = [keyed(6, 9, 2, offset=3), cleaned(8, 1, 3), poll(9, 0, {3: 9})]
-        later = [keyed(30, 10, 1, offset=4)]
+        early: list[Said] = [keyed(6, 9, 2, offset=3), cleaned(8, 1, 3), poll(9, 0, {3: 9})]
+        later: list[Said] = [keyed(30, 10, 1, offset=4)]
         judged = result("lost-write", LEADS, MARK, written, *aborted, *early, *later)
         assert [finding.key for finding in judged.findings] == ["t-0"]
 
     def test_a_gap_of_superseded_and_of_aborted_records(self) -> None:
         """The cleaner has come by the first one only; the others are given to no reader of committed records."""
-        written = [keyed(2, 7, 1, offset=0), keyed(3, 8, 2, offset=1, producer_id=7)]
+        written: list[Said] = [keyed(2, 7, 1, offset=0), keyed(3, 8, 2, offset=1, producer_id=7)]
         aborted = marker(5, 1, 2, first=1, outcome="abort")
-        behind = [keyed(6, 9, 1, offset=3), cleaned(8, 1, 0), poll(9, 0, {3: 9})]
+        behind: list[Said] = [keyed(6, 9, 1, offset=3), cleaned(8, 1, 0), poll(9, 0, {3: 9})]
         for name in ("lost-write", "poll-skip"):
             assert result(name, LEADS, MARK, *written, aborted, *behind).findings == (), name
-        missing = [*behind[:1], poll(9, 0, {3: 9})]
+        missing: list[Said] = [*behind[:1], poll(9, 0, {3: 9})]
         assert result("poll-skip", LEADS, MARK, *written, aborted, *missing).findings
 
     def test_the_last_record_of_a_key_may_not(self) -> None:

@@ -66,7 +66,7 @@ def elected(time: int, *, zxid: int | None = AFTER, node: int = 9) -> Event:
 
 
 def elected_otherwise(time: int, *, zxid: int = AFTER) -> Event:
-    """A controller traces the state as a clean election, whoever leads."""
+    """A controller traces the state as a clean election."""
     return broker(
         time, 9, "leader-elected", leader=3, leader_epoch=1, strategy="offline", zxid=zxid, **TP
     )
