@@ -13,11 +13,20 @@ import msgspec
 from nemesis.checkers.breaks.client_offsets import answered
 from nemesis.checkers.breaks.clients import missed, returned_nothing
 from nemesis.checkers.breaks.epoch_ends import epoch_end
-from nemesis.checkers.breaks.events import TP, append, become_leader, broker, loaded, truncate
+from nemesis.checkers.breaks.events import (
+    TP,
+    append,
+    become_leader,
+    broker,
+    harness,
+    loaded,
+    truncate,
+)
 from nemesis.checkers.breaks.isr_joins import follows
 from nemesis.checkers.breaks.late_recovery import measured
 from nemesis.checkers.breaks.leader_epochs_fenced import stating
 from nemesis.checkers.breaks.offsets_at_rest import waits
+from nemesis.checkers.unclean import SETTING
 from nemesis.history.events import Event
 
 Choose = Callable[[Sequence[int]], int]
@@ -127,6 +136,7 @@ def two_leaders(events: list[Event], choose: Choose) -> list[Event] | None:
 
 
 def elects_an_outsider(events: list[Event], choose: Choose) -> list[Event] | None:
+    """No broker permits it, and no controller traces it."""
     index = _places(events, "znode", seq=1, topic="t")[-1]
     last = events[index]
     assert last.zxid is not None
@@ -134,7 +144,8 @@ def elects_an_outsider(events: list[Event], choose: Choose) -> list[Event] | Non
     outsider = change(
         last, zxid=last.zxid + 1, leader=9, isr=[9], leader_epoch=last.leader_epoch + 1
     )
-    return [*events, outsider]
+    forbidden = harness(0, "broker-property", setting=SETTING, count=0)
+    return [*events, forbidden, outsider]
 
 
 def overstates_the_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
