@@ -23,9 +23,8 @@ the monotonic clock that also dates the events, and comes late only by what the 
 ended leaves a timer that is due or waits no longer than the interval.
 
 What a correct cluster does and is not convicted for: a turn that takes 100 ms itself; a process that ends, for any
-reason; a controller that resigns and is elected again looks at its leaders sooner; a cleaner that compacts. What a
-busy machine explains is left out, like what a fault explains: the job is shown by its other turns. It is ``unknown``
-if none of them is in time, without a fault since the turn before.
+reason; a controller that resigns and is elected again looks at its leaders sooner; a cleaner that compacts. What the
+machine may explain is ``unknown``.
 
 Limits: of a process that starts no job any more nothing is known (``convergence`` needs its ISR to be full). A late
 cleaner is judged by ``compaction-runs``, late elections of preferred leaders by ``leaders-balanced``. Intervals longer
@@ -37,7 +36,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from nemesis.checkers.breaks import jobs as breaks
@@ -213,22 +212,9 @@ def _late(
 ) -> Iterator[Finding]:
     """Part (b), for a job that has had a turn."""
     registered = [item for item in process.begins if item[1].kind == Kind.BROKER_REGISTERED]
-    waited_for = [*(item for item in registered if item[1].time <= turns[0][1].time), *turns]
-    pairs = list(pairwise([*waited_for, process.last]))
-    waits = [list(_waited(rows, windows, process.node, job, interval, *pair)) for pair in pairs]
-    # The last pair ends with a turn of another job, or has no length.
-    in_time = any(
-        not late and _is_whole(windows, *pair)
-        for pair, late in zip(pairs[:-1], waits[:-1], strict=True)
-    )
-    for wait in chain.from_iterable(waits):
-        if wait.verdict is Verdict.INVALID or not in_time:
-            yield wait
-
-
-def _is_whole(windows: Windows, earlier: Row, later: Row) -> bool:
-    """Return whether no fault was in force between two events."""
-    return any(start <= earlier[1].time and later[1].time <= stop for start, stop in windows)
+    chain = [*(item for item in registered if item[1].time <= turns[0][1].time), *turns]
+    for earlier, later in pairwise([*chain, process.last]):
+        yield from _waited(rows, windows, process.node, job, interval, earlier, later)
 
 
 def _never(

@@ -115,31 +115,9 @@ def test_the_interval_of_isr_expiration_is_half_the_lag_time() -> None:
     assert sentences(*begun, turn(300, ISR), turn(598, ISR), ended(700))
 
 
-@pytest.mark.parametrize(
-    ("turns", "is_known"),
-    [
-        pytest.param([turn(500), turn(1101)], False, id="no-other-turn"),
-        pytest.param([turn(500), turn(1000), turn(1601)], True, id="another-turn"),
-        pytest.param([turn(500), turn(1101), turn(1601)], True, id="a-later-turn"),
-        pytest.param(
-            [turn(500), turn(1101), *fault(1200, 1300), turn(1601)], False, id="beside-a-fault"
-        ),
-        pytest.param(
-            [turn(500), turn(1101), turn(1150, "shutdown-idle")], False, id="an-end-is-no-turn"
-        ),
-    ],
-)
-def test_what_the_machine_explains_is_unknown_if_no_turn_is_in_time(
-    turns: list[Event], is_known: bool
-) -> None:
-    result = judged(*STARTED, turns, ended(1700, load=200))
-    expected = [] if is_known else [Verdict.UNKNOWN]
-    assert [finding.verdict for finding in result.findings] == expected
-
-
-def test_what_the_machine_does_not_explain_is_invalid_though_other_turns_are_in_time() -> None:
-    result = judged(*STARTED, turn(500), turn(1000), turn(1800), ended(1900, load=200))
-    assert [finding.verdict for finding in result.findings] == [Verdict.INVALID]
+def test_what_the_machine_explains_is_unknown() -> None:
+    result = judged(*STARTED, turn(500), turn(1101), ended(1200, load=200))
+    assert [finding.verdict for finding in result.findings] == [Verdict.UNKNOWN]
 
 
 def test_nothing_is_known_without_turns_or_intervals() -> None:
