@@ -21,10 +21,10 @@ from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.machine import disk_obstacle, packet_features
 from nemesis.runtimes.docker.runtime import DockerRuntime
 from nemesis.support.journal import read_journals
-from tests.e2e.command import SCENARIO, events, latest, nemesis
+from tests.e2e.command import SCENARIO, events, latest
 from tests.e2e.docker_machine import build_image, needs_docker, things
 from tests.e2e.onlooker import Watcher, create_topic, produce
-from tests.e2e.verdicts import assert_valid
+from tests.e2e.verdicts import valid_run
 
 reason = "there is no engine" if needs_docker.args[0] else disk_obstacle()
 pytestmark = [
@@ -176,8 +176,7 @@ def test_a_run_with_them_is_valid(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)
     options = ("--runtime", "docker", "--seed", "3", "--engine", "inline", "--time-limit", "40")
-    ran = nemesis(tmp_path, "run", SCENARIO, *options, "--plan", str(plan))
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, SCENARIO, *options, "--plan", str(plan))
     kinds = {"fault-applied": "measured", "fault-healed": "verified"}
     fault_events = [e for e in events(latest(tmp_path).resolve(), "nemesis") if e["kind"] in kinds]
     assert len(fault_events) == 2 * PLAN.count("fault:")

@@ -11,7 +11,7 @@ import pytest
 from nemesis.history.run_directory import RunDirectory
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
-from tests.e2e.verdicts import assert_valid
+from tests.e2e.verdicts import valid_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400, func_only=True), needs_docker]
 
@@ -31,8 +31,7 @@ def _image() -> None:
 
 def test_the_main_job_is_valid_and_leaves_nothing(tmp_path: Path) -> None:
     options = ("--runtime", "docker", "--seed", "7", "--time-limit", "30")
-    ran = nemesis(tmp_path, "run", SCENARIO, *options)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, SCENARIO, *options)
 
     run = RunDirectory.open(latest(tmp_path))
     assert things(run_id_of(run.path)) == []
@@ -58,8 +57,7 @@ def test_members_of_the_ensemble_are_struck_too(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(MEMBERS_PLAN)
     options = ("--runtime", "docker", "--seed", "3", "--plan", str(plan), "--engine", "inline")
-    ran = nemesis(tmp_path, "run", "machine-faults", *options)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, "machine-faults", *options)
     run = latest(tmp_path).resolve()
     kinds = {"fault-applied": "measured", "fault-healed": "verified"}
     fault_events = [e for e in events(run, "nemesis") if e["kind"] in kinds]

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from nemesis.history.run_directory import RunDirectory
-from tests.e2e.command import events, latest, nemesis
+from tests.e2e.command import events, latest
 from tests.e2e.kafka_jars import require_jars
-from tests.e2e.verdicts import assert_valid
+from tests.e2e.verdicts import valid_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -43,10 +43,7 @@ def scenario(tmp_path: Path) -> Path:
 def test_groups_of_a_mixed_cluster_are_valid(tmp_path: Path) -> None:
     require_jars()
     arguments = ("--seed", "4", "--time-limit", "26", "--faults", FAULTS, "--engine", "inline")
-    ran = nemesis(
-        tmp_path, "run", str(scenario(tmp_path)), "--target", "mixed", *arguments, timeout_s=400
-    )
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, str(scenario(tmp_path)), "--target", "mixed", *arguments, timeout_s=400)
 
     run = RunDirectory.open(latest(tmp_path))
     outcome = json.loads(run.results_file.read_text())

@@ -12,7 +12,7 @@ from nemesis.history.run_directory import RunDirectory
 from nemesis.targets.kafka.releases import DEFAULT_VERSION
 from tests.e2e.command import SCENARIO, latest, nemesis
 from tests.e2e.kafka_jars import require_jars
-from tests.e2e.verdicts import assert_valid
+from tests.e2e.verdicts import valid_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -28,8 +28,7 @@ def test_high_watermarks_of_kafka_are_judged(tmp_path: Path, version: str) -> No
     require_jars(version)
     arguments = ("--seed", "2", "--time-limit", "20", "--faults", "kill,pause", "--broker-logs")
     kafka = ("--target", "kafka", "--kafka-version", version, "--runtime", "local")
-    ran = nemesis(tmp_path, "run", SCENARIO, *kafka, *arguments, timeout_s=400)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, SCENARIO, *kafka, *arguments, timeout_s=400)
     run = RunDirectory.open(latest(tmp_path))
     assert "--broker-logs" in run.read_info().replay
     judged = _checked(run)

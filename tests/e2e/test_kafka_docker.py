@@ -12,7 +12,7 @@ from nemesis.history.run_directory import RunDirectory
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
 from tests.e2e.kafka_jars import require_jars
-from tests.e2e.verdicts import assert_valid
+from tests.e2e.verdicts import valid_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600, func_only=True), needs_docker]
 
@@ -31,8 +31,7 @@ def _image() -> None:
 
 def test_kafka_in_containers_is_valid_under_faults_and_leaves_nothing(tmp_path: Path) -> None:
     arguments = ("--seed", "3", "--time-limit", "30", "--faults", FAULTS, "--engine", "inline")
-    ran = nemesis(tmp_path, "run", SCENARIO, *KAFKA, *arguments, timeout_s=500)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, SCENARIO, *KAFKA, *arguments, timeout_s=500)
 
     run = RunDirectory.open(latest(tmp_path))
     assert things(run_id_of(run.path)) == []
@@ -58,8 +57,7 @@ def test_a_kraft_quorum_in_containers_is_valid_under_faults_and_leaves_nothing(
     require_jars(KRAFT_VERSION)
     asked = (*KAFKA, "--kafka-version", KRAFT_VERSION)
     arguments = ("--seed", "3", "--time-limit", "30", "--faults", FAULTS, "--engine", "inline")
-    ran = nemesis(tmp_path, "run", SCENARIO, *asked, *arguments, timeout_s=500)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, SCENARIO, *asked, *arguments, timeout_s=500)
 
     run = RunDirectory.open(latest(tmp_path))
     assert things(run_id_of(run.path)) == []
@@ -101,8 +99,7 @@ def test_kafka_loses_what_the_last_replica_had_not_synced_and_that_is_known(
     plan = tmp_path / "plan.yaml"
     plan.write_text(LAST_REPLICA_STRUCK)
     arguments = ("--seed", "1", "--time-limit", "34", "--plan", str(plan), "--engine", "inline")
-    ran = nemesis(tmp_path, "run", "machine-faults", *KAFKA, *arguments, timeout_s=500)
-    assert_valid(ran, latest(tmp_path))
+    ran = valid_run(tmp_path, "machine-faults", *KAFKA, *arguments, timeout_s=500)
     assert "Known behaviour (KIP-966), not counted in the verdict: lost-write, " in ran.stdout
 
     run = latest(tmp_path)

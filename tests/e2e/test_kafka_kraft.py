@@ -18,7 +18,7 @@ from nemesis.history.run_directory import RunDirectory
 from nemesis.support.node_names import node_of
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.kafka_jars import require_jars
-from tests.e2e.verdicts import assert_valid
+from tests.e2e.verdicts import valid_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -54,8 +54,7 @@ def test_what_needs_zookeeper_is_refused_before_the_run(tmp_path: Path) -> None:
 
 def test_kafka_4_under_faults_is_valid_and_a_forged_election_is_not(tmp_path: Path) -> None:
     arguments = ("--seed", "2", "--time-limit", "32", "--faults", FAULTS, "--engine", "inline")
-    ran = nemesis(tmp_path, "run", SCENARIO, *KRAFT, *arguments, timeout_s=400)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, SCENARIO, *KRAFT, *arguments, timeout_s=400)
 
     run = RunDirectory.open(latest(tmp_path))
     applied = [event for event in events(run.path, "nemesis") if event["kind"] == "fault-applied"]
@@ -93,8 +92,7 @@ def test_controllers_of_their_own_are_killed_and_cut_off_and_no_broker_with_them
     plan.write_text(CONTROLLERS_STRUCK)
     arguments = ("--time-limit", "34", "--plan", str(plan), "--engine", "inline")
     asked = (*KRAFT, "--controllers", str(VOTERS))
-    ran = nemesis(tmp_path, "run", SCENARIO, *asked, "--seed", "1", *arguments, timeout_s=400)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, SCENARIO, *asked, "--seed", "1", *arguments, timeout_s=400)
 
     run = RunDirectory.open(latest(tmp_path))
     applied = [event for event in events(run.path, "nemesis") if event["kind"] == "fault-applied"]
@@ -135,8 +133,7 @@ def test_a_voter_that_starts_again_from_a_snapshot_leaves_the_history_whole(tmp_
     plan = tmp_path / "plan.yaml"
     plan.write_text("- {at_s: 8.0, fault: kill, target: voters-minority, duration_s: 6.0}\n")
     arguments = ("--time-limit", "26", "--plan", str(plan), "--engine", "inline")
-    ran = nemesis(tmp_path, "run", "kraft", "--seed", "1", *arguments, timeout_s=400)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, "kraft", "--seed", "1", *arguments, timeout_s=400)
     run = RunDirectory.open(latest(tmp_path))
     logs = [read_quorum_log(voter) for voter in sorted(run.quorum.glob("*"))]
     assert all(log.snapshots for log in logs)

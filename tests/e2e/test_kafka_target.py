@@ -11,7 +11,7 @@ from nemesis.history.run_directory import RunDirectory
 from nemesis.targets.kafka.releases import DEFAULT_VERSION
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.kafka_jars import require_jars
-from tests.e2e.verdicts import assert_valid
+from tests.e2e.verdicts import valid_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -27,8 +27,7 @@ def _jars() -> None:
 
 def test_kafka_under_faults_is_valid_and_its_run_is_stored(tmp_path: Path) -> None:
     arguments = ("--seed", "3", "--time-limit", "30", "--faults", FAULTS, "--engine", "inline")
-    ran = nemesis(tmp_path, "run", SCENARIO, *KAFKA, *arguments, timeout_s=400)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, SCENARIO, *KAFKA, *arguments, timeout_s=400)
 
     run = RunDirectory.open(latest(tmp_path))
     info = run.read_info()

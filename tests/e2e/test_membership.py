@@ -12,8 +12,8 @@ from nemesis.faults.add_broker import AddBroker
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.remove_broker import RemoveBroker
 from nemesis.faults.rolling_restart import RollingRestart
-from tests.e2e.command import SCENARIO, latest, nemesis
-from tests.e2e.verdicts import assert_valid
+from tests.e2e.command import SCENARIO, latest
+from tests.e2e.verdicts import valid_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -28,8 +28,7 @@ def test_members_change_and_the_run_is_valid(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plans.write(plan, PLAN)
     options = ("--plan", str(plan), "--time-limit", "48", "--engine", "inline")
-    ran = nemesis(tmp_path, "run", SCENARIO, *options)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, SCENARIO, *options)
     run = latest(tmp_path)
     assert (run / "raw" / "broker-4.jsonl").stat().st_size > 0
     lines = (run / "raw" / "nemesis.jsonl").read_text().splitlines()

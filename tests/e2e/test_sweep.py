@@ -16,7 +16,7 @@ from nemesis.scenarios.scenario import names_for
 from tests.e2e.command import SCENARIO, latest, nemesis
 from tests.e2e.docker_machine import needs_docker
 from tests.e2e.planted_bugs import IN_REAL_PROCESSES
-from tests.e2e.verdicts import assert_valid
+from tests.e2e.verdicts import valid_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(1200)]
 
@@ -37,8 +37,7 @@ def results(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("scenario", names_for("reference"))
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_reference_is_valid(seed: int, scenario: str, tmp_path: Path) -> None:
-    ran = nemesis(tmp_path, "run", scenario, "--seed", str(seed))
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, scenario, "--seed", str(seed))
 
 
 @needs_docker
@@ -47,8 +46,7 @@ def test_the_reference_is_valid_under_all_that_this_machine_can_do(
     seed: int, tmp_path: Path
 ) -> None:
     options = ("--seed", str(seed), *DOCKER, "--faults", "all")
-    ran = nemesis(tmp_path, "run", SCENARIO, *options)
-    assert_valid(ran, latest(tmp_path))
+    valid_run(tmp_path, SCENARIO, *options)
 
 
 @pytest.mark.parametrize("options", [(), pytest.param(DOCKER, marks=needs_docker)], ids=runtime_of)

@@ -1,4 +1,4 @@
-"""Tests on clusters in real processes forgive a busy machine, and nothing else."""
+"""Runs of clusters in real processes are repeated for a busy machine, and for nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def reason(events: Sequence[tuple[str, int]]) -> str:
 
 
 @pytest.mark.parametrize("events", [LATE, LOADED])
-def test_a_busy_machine_is_forgiven(events: Sequence[tuple[str, int]]) -> None:
+def test_a_busy_machine_is_no_doubt(events: Sequence[tuple[str, int]]) -> None:
     assert doubts(result(reason(events))) == []
 
 
