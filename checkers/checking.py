@@ -10,19 +10,15 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from nemesis.checkers.framework.engine import Engine, run_checks
-from nemesis.checkers.framework.model import Outcome, Result, Verdict, combine
+from nemesis.checkers.framework.model import Outcome, Verdict, combine
 from nemesis.checkers.framework.property import Check, Property, see_only
 from nemesis.history.reader import History, open_history
 from nemesis.history.sources import ALL_SOURCES, EventSource
 from nemesis.history.spark import context
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 
 def check(
@@ -53,11 +49,16 @@ def check(
         result if keeps_unlisted else msgspec.structs.replace(result, unlisted=msgspec.UNSET)
         for result in run_checks(opened.row_groups, checkers, spark)
     ]
+    if any(result.findings or result.unlisted for result in checked):
+        # Imported here: explanations take as long to import as all that reads and judges a small history.
+        from nemesis.checkers.explaining import explained
+
+        checked = explained(opened, checked, _with_causes(decided, observed), spark)
     results = [
         msgspec.structs.replace(
             result, in_part_without=decided[result.property].incomplete_without(observed)
         )
-        for result in _explained(opened, checked, _with_causes(decided, observed), spark)
+        for result in checked
     ]
     verdicts = [result.verdict for result in results]
     verdicts += [Verdict.UNKNOWN] * len(opened.problems)
@@ -78,17 +79,3 @@ def _with_causes(
     if EventSource.TRACES in observed:
         return decided
     return {name: replace(declared, cause=None) for name, declared in decided.items()}
-
-
-def _explained(
-    history: History,
-    results: list[Result],
-    decided: Mapping[str, Property],
-    spark: SparkContext | None,
-) -> list[Result]:
-    if not any(result.findings or result.unlisted for result in results):
-        return results
-    # Imported here: explanations take as long to import as all that reads and judges a small history.
-    from nemesis.checkers.explaining import explained
-
-    return explained(history, results, decided, spark)

@@ -42,14 +42,13 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.possible import Possible
-from nemesis.checkers.znodes import MARKS, TOPICS, changes
+from nemesis.checkers.znodes import MARKS, TOPIC_CONFIGS, TOPICS, changes
 from nemesis.history.events import Event, Kind
 from nemesis.history.quorum_events import PROCESS as QUORUM
 from nemesis.history.sources import EventSource
 
 CREATE, GROW, DELETE = "create-topic", "create-partitions", "delete-topic"
 ABSENT = 0
-CONFIGS = "/config/topics/"
 
 Effect = tuple[str, int]
 """What is done, and how many partitions there are then."""
@@ -221,7 +220,7 @@ def _znodes(rows: Iterable[Row]) -> Znodes:
 
 def _topic_of(path: str) -> str:
     """The topic that a znode is about, else nothing."""
-    for parent in (TOPICS, MARKS, CONFIGS):
+    for parent in (TOPICS, MARKS, TOPIC_CONFIGS):
         if path.startswith(parent):
             return path.removeprefix(parent).split("/")[0]
     return ""

@@ -16,9 +16,7 @@ back, between the reading of the settings and the commit.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from nemesis.checkers import znodes
 from nemesis.checkers.framework.event_list import Row
@@ -70,9 +68,5 @@ class Readings:
 
 
 def _broker(data: str | None) -> int | None:
-    try:
-        decoded: Any = msgspec.json.decode(data or "null")
-    except msgspec.DecodeError:
-        return None
-    broker = decoded.get("broker") if isinstance(decoded, dict) else None
+    broker = znodes.object_in(data).get("broker")
     return broker if type(broker) is int else None

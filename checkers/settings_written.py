@@ -12,17 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from nemesis.checkers import znodes
 from nemesis.checkers.framework.event_list import Row
+from nemesis.checkers.znodes import BROKER_CONFIGS, TOPIC_CONFIGS
 from nemesis.history.events import Event
 
 COLUMNS: Final = ("zxid", "zk_op", "path", "data")
-CLEANUP_POLICY: Final = "log.cleanup.policy"
-"""The brokers' setting."""
-_TOPICS: Final = "/config/topics/"
-_BROKERS: Final = "/config/brokers/"
 _DELETE: Final = "delete"
 
 Overrides = Mapping[str, Any]
@@ -32,20 +27,20 @@ Overrides = Mapping[str, Any]
 def is_about_settings(event: Event) -> bool:
     """Whether a change of a znode matters here: one of settings, or of the topic that has them."""
     path = event.path or ""
-    return path.startswith((_TOPICS, _BROKERS)) or _topic(path) is not None
+    return path.startswith((TOPIC_CONFIGS, BROKER_CONFIGS)) or _topic(path) is not None
 
 
 def possible_settings(rows: Sequence[Row]) -> dict[str, list[Overrides] | None]:
-    """Return all own settings that each topic had at a time; None if some cannot be read."""
+    """Return the settings of its own that each topic had, one after the other; None if some cannot be read."""
     possible: dict[str, list[Overrides] | None] = {}
     existing: set[str] = set()
     for _, event in _in_order(rows):
         path = event.path or ""
         is_deleted = event.zk_op == _DELETE
         if (topic := _topic(path)) is not None:
-            (existing.discard if is_deleted else existing.add)(topic)
-        elif path.startswith(_TOPICS):
-            topic = path.removeprefix(_TOPICS)
+            existing = existing - {topic} if is_deleted else existing | {topic}
+        elif path.startswith(TOPIC_CONFIGS):
+            topic = path.removeprefix(TOPIC_CONFIGS)
             known = possible.setdefault(topic, [{}] if topic in existing else [])
             written = {} if is_deleted else _overrides(event.data)
             if known is None or written is None:
@@ -67,7 +62,7 @@ def broker_settings(rows: Sequence[Row]) -> dict[str, list[str]]:
     """Return the values of brokers' settings, by name, that were written while the brokers ran."""
     values: defaultdict[str, list[str]] = defaultdict(list)
     for _, event in _in_order(rows):
-        if (event.path or "").startswith(_BROKERS):
+        if (event.path or "").startswith(BROKER_CONFIGS):
             for name, value in (_overrides(event.data) or {}).items():
                 values[name].append(str(value))
     return dict(values)
@@ -90,9 +85,5 @@ def _topic(path: str) -> str | None:
 
 
 def _overrides(data: str | None) -> Overrides | None:
-    try:
-        decoded: Any = msgspec.json.decode(data or "null")
-    except msgspec.DecodeError:
-        return None
-    overrides = decoded.get("config") if isinstance(decoded, dict) else None
+    overrides = znodes.object_in(data).get("config")
     return overrides if isinstance(overrides, dict) else None

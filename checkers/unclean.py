@@ -29,20 +29,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from typing import Final, NamedTuple
 
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.znodes import BROKER_CONFIGS, TOPIC_CONFIGS, object_in
 from nemesis.history.events import Event, Kind
 from nemesis.history.vocabulary.harness import UNCLEAN_ELECTIONS
 
 UNCLEAN: Final = "unclean"
 """The strategy of a ``leader-elected`` event, and the step of the ``election-asked`` that begins a request."""
 SETTING: Final = UNCLEAN_ELECTIONS
-TOPIC_CONFIGS: Final = "/config/topics/"
-BROKER_CONFIGS: Final = "/config/brokers/"
 ENDS_REASSIGNMENT: Final = "ends_reassignment"
 """With KRaft, true of a state that also takes a broker into the ISR, completes its reassignment and lets it lead."""
 STATE: Final = "/state"
@@ -290,7 +287,7 @@ def elections_in(segment: Segment) -> Elections:
 
 
 def _state_of(event: Event) -> State:
-    data = _object(event.data)
+    data = object_in(event.data)
     leader, leader_epoch, isr = data.get("leader"), data.get("leader_epoch"), data.get("isr")
     return State(
         event.zxid or 0,
@@ -330,14 +327,6 @@ def _permits_brokers(event: Event) -> bool:
 
 def _enabled(data: str | None) -> bool | None:
     """What a topic's settings say, as Kafka reads them."""
-    config = _object(data).get("config")
+    config = object_in(data).get("config")
     text = config.get(SETTING) if isinstance(config, dict) else None
     return text.strip().lower() == "true" if isinstance(text, str) else None
-
-
-def _object(text: str | None) -> dict[str, Any]:
-    try:
-        decoded: Any = msgspec.json.decode(text or "null")
-    except msgspec.DecodeError:
-        return {}
-    return decoded if isinstance(decoded, dict) else {}

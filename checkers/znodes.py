@@ -22,6 +22,8 @@ CONTROLLER_EPOCH = "/controller_epoch"
 BROKER_IDS = "/brokers/ids/"
 TOPICS = "/brokers/topics/"
 MARKS = "/admin/delete_topics/"
+TOPIC_CONFIGS = "/config/topics/"
+BROKER_CONFIGS = "/config/brokers/"
 """Of topics that are to be deleted."""
 
 COLUMNS = (
@@ -112,12 +114,9 @@ def state_changes(rows: Iterable[Row]) -> Iterator[StateChange]:
 def assignment(event: Event) -> dict[int, frozenset[int]]:
     """Return partition → replicas of a topic znode, those of a reassignment included; nothing of a deleted or
     unreadable one."""
-    try:
-        data: Any = msgspec.json.decode(event.data or "null")
-    except msgspec.DecodeError:
+    if event.zk_op == "delete":
         return {}
-    if event.zk_op == "delete" or not isinstance(data, dict):
-        return {}
+    data = object_in(event.data)
     replicas: dict[int, frozenset[int]] = {}
     for name in ("partitions", "adding_replicas", "removing_replicas"):
         listed = data.get(name)
@@ -156,3 +155,12 @@ def session_owners(rows: Iterable[Row]) -> dict[int, int]:
 def authority(event: Event) -> str:
     """Return the name of the log that decides on this state: ZooKeeper's, or a quorum's metadata log (KIP-500)."""
     return "the metadata log" if event.process == QUORUM else "ZooKeeper"
+
+
+def object_in(data: str | None) -> dict[str, Any]:
+    """Return the JSON object that a znode holds; an empty one if it holds something else."""
+    try:
+        decoded: Any = msgspec.json.decode(data or "null")
+    except msgspec.DecodeError:
+        return {}
+    return decoded if isinstance(decoded, dict) else {}

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from nemesis.checkers import znodes
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.liveness.time_spans import NONE, Spans, complement, spans
@@ -47,7 +45,6 @@ COLUMNS: Final = (
 MIN_ISR: Final = "min.insync.replicas"
 NO_LEADER: Final = -1
 _DELETIONS: Final = "/admin/delete_topics/"
-_CONFIGS: Final = "/config/topics/"
 _EXPIRED: Final = "expired"
 _MS: Final = 1_000_000
 
@@ -245,8 +242,8 @@ def partitions(rows: Sequence[Row], times: ZxidTimes) -> dict[TopicPartition, Pa
             for tp in [tp for tp in last if tp[0] == topic]:
                 del last[tp]
                 by_partition[tp].add(time, None)
-        elif path.startswith(_CONFIGS):
-            topic = path.removeprefix(_CONFIGS)
+        elif path.startswith(znodes.TOPIC_CONFIGS):
+            topic = path.removeprefix(znodes.TOPIC_CONFIGS)
             configured[topic] = 0 if is_gone else _topic_min_isr(event.data)
             touched = [tp for tp in last if tp[0] == topic]
         elif path == f"{znodes.TOPICS}{event.topic}" and event.topic is not None:
@@ -273,24 +270,16 @@ def _state(time: int, event: Event, replicas: frozenset[int], least: int) -> Sta
     return State(time, leader, event.leader_epoch or 0, replicas <= isr, len(isr) < least)
 
 
-def _object(text: str | None) -> dict[str, Any]:
-    try:
-        decoded: Any = msgspec.json.decode(text or "null")
-    except msgspec.DecodeError:
-        return {}
-    return decoded if isinstance(decoded, dict) else {}
-
-
 def _topic_min_isr(data: str | None) -> int:
     """What a topic's own configuration says; 0 if it says nothing."""
-    config = _object(data).get("config")
+    config = znodes.object_in(data).get("config")
     text = config.get(MIN_ISR) if isinstance(config, dict) else None
     return int(text) if isinstance(text, str) and text.isdecimal() else 0
 
 
 def _expected(data: str | None) -> dict[int, frozenset[int]]:
     """Return partition → the replicas that should be in sync, from a topic's znode."""
-    topic = _object(data)
+    topic = znodes.object_in(data)
     listed, adding = topic.get("partitions"), topic.get("adding_replicas")
     joining = adding if isinstance(adding, dict) else {}
     return {

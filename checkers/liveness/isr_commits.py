@@ -46,11 +46,11 @@ from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.liveness import log_ends
 from nemesis.checkers.liveness.log_ends import MS, NO_ENDS, Ends
 from nemesis.checkers.replication.replica_rows import LOG_END_KINDS, TopicKey, partitions
+from nemesis.checkers.znodes import TOPIC_CONFIGS
 from nemesis.history.events import Event, Kind
 from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import LAG_TIME
 
-_CONFIGS: Final = "/config/topics/"
 _LEADER: Final = "leader"
 _UNKNOWN: Final = -1
 _FIRST_FETCHED: Final = 2
@@ -194,10 +194,10 @@ def _is_watched_term(event: Event, settings: Settings) -> bool:
 def _special(znodes: Segment) -> frozenset[str]:
     if not len(znodes) or "path" not in znodes.columns.names:
         return frozenset()
-    is_config = pc.fill_null(pc.starts_with(znodes.columns.arrow("path"), _CONFIGS), False)
+    is_config = pc.fill_null(pc.starts_with(znodes.columns.arrow("path"), TOPIC_CONFIGS), False)
     configs = znodes.where(np.asarray(is_config.to_numpy(), dtype=np.bool_))
     return frozenset(
-        (event.path or "").removeprefix(_CONFIGS)
+        (event.path or "").removeprefix(TOPIC_CONFIGS)
         for _, event in configs.events("path", "data")
         if "insync" in (event.data or "")
     )

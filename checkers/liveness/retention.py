@@ -55,9 +55,10 @@ from nemesis.checkers.liveness.left_logs import (
 )
 from nemesis.checkers.liveness.log_ends import MS
 from nemesis.checkers.replication.replica_rows import TopicKey
-from nemesis.checkers.settings_written import CLEANUP_POLICY, Overrides
+from nemesis.checkers.settings_written import Overrides
 from nemesis.history.events import Kind
 from nemesis.history.vocabulary.harness import (
+    CLEANUP_POLICY,
     RETENTION_BYTES,
     RETENTION_INTERVAL,
     RETENTION_MS,

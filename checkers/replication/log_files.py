@@ -64,11 +64,11 @@ from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Segment
 from nemesis.checkers.replication.stored_replica import Batches, Replica, replicas
 from nemesis.checkers.settings_written import broker_settings
+from nemesis.checkers.znodes import TOPIC_CONFIGS
 from nemesis.history.events import Kind
 from nemesis.history.sources import EventSource
 from nemesis.history.vocabulary.harness import ROLLS, SEGMENT_BYTES
 
-_CONFIGS: Final = "/config/topics/"
 _CLOCKS: Final = "clock"
 """In the names of faults that move wall clocks."""
 _LOSE_WRITES: Final = frozenset(
@@ -227,8 +227,8 @@ def _of_run(segment: Segment) -> Report:
             report.has_other_rolls = True
         elif event.setting == SEGMENT_BYTES and event.count is not None:
             report.segment_bytes.append(event.count)
-        elif (event.path or "").startswith(_CONFIGS) and "segment" in (event.data or ""):
-            report.special.add((event.path or "").removeprefix(_CONFIGS))
+        elif (event.path or "").startswith(TOPIC_CONFIGS) and "segment" in (event.data or ""):
+            report.special.add((event.path or "").removeprefix(TOPIC_CONFIGS))
     return report
 
 

@@ -34,6 +34,7 @@ BALANCE_INTERVAL: Final = "leader.imbalance.check.interval.seconds"
 BALANCE_PERCENTAGE: Final = "leader.imbalance.per.broker.percentage"
 UNCLEAN_ELECTIONS: Final = "unclean.leader.election.enable"
 SEGMENT_BYTES: Final = "log.segment.bytes"
+CLEANUP_POLICY: Final = "log.cleanup.policy"
 ROLLS: Final = (
     *("log.roll.ms", "log.roll.hours", "log.roll.jitter.ms", "log.roll.jitter.hours"),
     "log.index.size.max.bytes",

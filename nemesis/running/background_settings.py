@@ -17,6 +17,7 @@ from nemesis.history.vocabulary.harness import (
     CLEANABLE_PERCENTAGE,
     CLEANER_BACKOFF,
     CLEANER_ENABLED,
+    CLEANUP_POLICY,
     COMPACTION_LAG,
     DELETE_RETENTION,
     LOG_START_INTERVAL,
@@ -53,7 +54,6 @@ _DEFAULTS: Final[Mapping[str, int]] = MappingProxyType(
 )
 
 
-CLEANUP_POLICY: Final = "log.cleanup.policy"
 _DELETE: Final = "delete"
 _RETENTION_UNITS: Final[Mapping[str, int]] = MappingProxyType(
     {RETENTION_MS: 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}

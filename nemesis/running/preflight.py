@@ -28,6 +28,7 @@ from nemesis.faults.recipes import RECIPES
 from nemesis.history.recorder import Recorder
 from nemesis.history.run_directory import RunDirectory
 from nemesis.history.sources import JUDGED
+from nemesis.history.vocabulary.harness import CLEANUP_POLICY
 from nemesis.interfaces.brokers import PlantedBugs
 from nemesis.interfaces.clients import ClientProcesses
 from nemesis.interfaces.disks import LogDirs
@@ -37,7 +38,6 @@ from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.mutants.chosen import ChosenMutant
 from nemesis.running import doctor, run_directories
-from nemesis.running.background_settings import CLEANUP_POLICY
 from nemesis.running.checking_options import (
     INLINE,
     checker_names,
