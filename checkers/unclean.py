@@ -15,8 +15,9 @@ Permission is given by
 * an operator (ElectLeaders, UNCLEAN): ``election-asked`` of the controller, while it deals with that request.
 
 Where no controller has traced an election, it is unclean if the new leader was not in the ISR of the state that it
-replaces, as ZooKeeper's log has it: the controller does not trace, or ended before ZooKeeper answered. The client
-requests of a run ask for elections of preferred leaders alone.
+replaces, as ZooKeeper's log has it: the controller does not trace, or ended before ZooKeeper answered. With KRaft the
+eligible leader replicas of that state (KIP-966) count as its ISR does, which may be empty. A last known leader is
+elected uncleanly. The client requests of a run ask for elections of preferred leaders alone.
 
 A controller reads the topic's settings some time before its election is committed. How long at most, ``since`` says:
 a zxid that it had certainly seen before it read (``leadership`` finds one). Without it all that stood before counts.
@@ -26,10 +27,10 @@ Limits: that a broker's configuration permits no longer is not held against elec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.segment import Segment
@@ -42,6 +43,8 @@ UNCLEAN: Final = "unclean"
 SETTING: Final = UNCLEAN_ELECTIONS
 ENDS_REASSIGNMENT: Final = "ends_reassignment"
 """With KRaft, true of a state that also takes a broker into the ISR, completes its reassignment and lets it lead."""
+ELIGIBLE: Final = "elr"
+"""With KRaft, the brokers that may lead next though they are not in the ISR (KIP-966)."""
 STATE: Final = "/state"
 """The end of the path of a partition's state."""
 NO_LEADER: Final = -1
@@ -87,14 +90,15 @@ class Election(NamedTuple):
 
 
 class State(NamedTuple):
-    """A state of a partition in ZooKeeper's log; without leader and ISR if it was deleted or cannot be read."""
+    """A state of a partition in ZooKeeper's log; without leader and members if it was deleted or cannot be read."""
 
     zxid: int
     seq: int
     path: str
     leader: int
     leader_epoch: int
-    isr: tuple[int, ...]
+    members: tuple[int, ...] | None
+    """The brokers that may lead next: the ISR, with KRaft also the eligible leader replicas."""
     ends_reassignment: bool
 
 
@@ -260,14 +264,14 @@ class Elections:
         return [*self.traced, *shown]
 
     def _shown(self) -> Iterator[Election]:
-        """Yield the elections of leaders from outside the ISR of the state before; a deleted partition begins again."""
+        """Yield the elections of leaders that the state before does not permit; a deleted partition begins again."""
         previous: dict[str, State] = {}
-        for state in sorted(self.states):
+        for state in sorted(self.states, key=lambda state: state[:2]):
             before = previous.get(state.path)
             previous[state.path] = state
-            if before is None or not before.isr or state.ends_reassignment:
+            if before is None or before.members is None or state.ends_reassignment:
                 continue
-            if state.leader not in (NO_LEADER, *before.isr):
+            if state.leader not in (NO_LEADER, *before.members):
                 yield Election(state.zxid, since=before.zxid, leader_epoch=state.leader_epoch)
 
 
@@ -288,16 +292,25 @@ def elections_in(segment: Segment) -> Elections:
 
 def _state_of(event: Event) -> State:
     data = object_in(event.data)
-    leader, leader_epoch, isr = data.get("leader"), data.get("leader_epoch"), data.get("isr")
+    leader, leader_epoch = data.get("leader"), data.get("leader_epoch")
     return State(
         event.zxid or 0,
         event.seq,
         event.path or "",
         leader if type(leader) is int else NO_LEADER,
         leader_epoch if type(leader_epoch) is int else NO_EPOCH,
-        tuple(isr) if isinstance(isr, list) else (),
+        _members(data),
         bool(data.get(ENDS_REASSIGNMENT)),
     )
+
+
+def _members(data: Mapping[str, Any]) -> tuple[int, ...] | None:
+    isr, eligible = data.get("isr"), data.get(ELIGIBLE)
+    if not isinstance(isr, list):
+        return None
+    if isinstance(eligible, list):
+        return (*isr, *eligible)
+    return tuple(isr) or None
 
 
 def election_of(event: Event) -> Election:

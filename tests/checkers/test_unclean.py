@@ -48,9 +48,9 @@ def reconfigured(zxid: int, enabled: str) -> Event:
     return znode(zxid, 9, "/config/brokers/<default>", data=data)
 
 
-def written(zxid: int, leader: int, isr: str) -> Event:
+def written(zxid: int, leader: int, isr: str, more: str = "") -> Event:
     """The state of t-0 is written, with its data."""
-    data = f'{{"leader":{leader},"isr":{isr},"leader_epoch":{zxid}}}'
+    data = f'{{"leader":{leader},"isr":{isr},"leader_epoch":{zxid}{more}}}'
     return state(zxid, 9, leader, zxid, [], data=data)
 
 
@@ -345,6 +345,25 @@ class TestLosses:
     )
     def test_but_not_of_a_clean_one(self, states: list[Event]) -> None:
         assert self.unseen(*states) == Verdict.INVALID
+
+    @pytest.mark.parametrize(
+        ("eligible", "leader", "expected"),
+        [
+            ("[1,2]", 3, Verdict.VALID),
+            ("[1,3]", 3, Verdict.INVALID),
+            ("[]", 3, Verdict.VALID),
+        ],
+    )
+    @pytest.mark.parametrize("isr", ["[]", "[1]"])
+    def test_of_a_leader_outside_the_eligible_replicas_of_a_quorum(
+        self, isr: str, eligible: str, leader: int, expected: Verdict
+    ) -> None:
+        """With KRaft the ISR may be empty (KIP-966), and a leader out of the eligible replicas loses nothing."""
+        before = written(BEFORE, -1, isr, f',"elr":{eligible}')
+        after = written(AFTER, leader, f"[{leader}]", ',"elr":[]')
+        permitted = self.unseen(configured(enabled=True), before, after)
+        assert permitted == expected
+        assert self.unseen(configured(enabled=False), before, after) == Verdict.INVALID
 
     def unseen(self, *events: Event) -> Verdict:
         """The verdict on an acknowledged record that the final reads did not return."""
