@@ -441,7 +441,7 @@ def _is_unclean(event: Event, election: Event | None) -> bool:
 
 def _must_recover(state: Event) -> bool:
     """Whether the state asks its leader to recover, because it may lack what was committed."""
-    return _data(state).get("leader_recovery_state") == 1
+    return _data(state).get(unclean.RECOVERY) == unclean.MUST_RECOVER
 
 
 def _named(state: Event) -> str:

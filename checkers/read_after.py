@@ -56,14 +56,14 @@ class Readings:
 
     def _end(self, broker: int, after: int, before: int) -> int | None:
         """When the registration that stood at ``after`` ended; None if it did not, or says nothing of the replica."""
-        if any(after < failed_at < before for failed_at in self._failures.get(broker, ())):
-            return None
-        was_there = False
+        was_there, since = False, 0
         for zxid, is_there in self._registrations.get(broker, ()):
             if zxid <= after:
+                since = since if was_there and is_there else zxid
                 was_there = is_there
             elif zxid < before and was_there and not is_there:
-                return zxid
+                failures = self._failures.get(broker, ())
+                return None if any(since < failed_at < before for failed_at in failures) else zxid
         return None
 
 

@@ -45,6 +45,9 @@ ENDS_REASSIGNMENT: Final = "ends_reassignment"
 """With KRaft, true of a state that also takes a broker into the ISR, completes its reassignment and lets it lead."""
 ELIGIBLE: Final = "elr"
 """With KRaft, the brokers that may lead next though they are not in the ISR (KIP-966)."""
+RECOVERY: Final = "leader_recovery_state"
+MUST_RECOVER: Final = 1
+"""The state of a leader that was elected uncleanly (KIP-704)."""
 STATE: Final = "/state"
 """The end of the path of a partition's state."""
 NO_LEADER: Final = -1
@@ -100,6 +103,7 @@ class State(NamedTuple):
     members: tuple[int, ...] | None
     """The brokers that may lead next: the ISR, with KRaft also the eligible leader replicas."""
     ends_reassignment: bool
+    """Whether it completes or cancels a reassignment by a clean election, if by any."""
 
 
 class BrokerPermission(NamedTuple):
@@ -300,7 +304,7 @@ def _state_of(event: Event) -> State:
         leader if type(leader) is int else NO_LEADER,
         leader_epoch if type(leader_epoch) is int else NO_EPOCH,
         _members(data),
-        bool(data.get(ENDS_REASSIGNMENT)),
+        bool(data.get(ENDS_REASSIGNMENT)) and data.get(RECOVERY) != MUST_RECOVER,
     )
 
 

@@ -142,10 +142,14 @@ class TestWhatTheControllerHadSeen:
         assert verdict(elected(50), config(5, "true"), end, *gone) == Verdict.INVALID
         assert verdict(elected(50), config(5, "true"), config(17, "false"), *gone) == Verdict.VALID
 
-    def test_a_member_whose_log_directory_failed_may_have_been_dead_before_it_went(self) -> None:
+    @pytest.mark.parametrize("zxid", [8, 12])
+    def test_a_member_whose_log_directory_failed_may_have_been_dead_before_it_went(
+        self, zxid: int
+    ) -> None:
+        """The state without a leader is written after the failure, and the election replaces it."""
         gone = [registered(4, 1, "create"), registered(16, 1, "delete")]
         failed = znode(
-            12,
+            zxid,
             9,
             "/log_dir_event_notification/log_dir_event_0",
             zk_op="create",
@@ -154,6 +158,11 @@ class TestWhatTheControllerHadSeen:
         events = [elected(50), config(5, "true"), config(15, "false"), *gone]
         assert verdict(*events) == Verdict.INVALID
         assert verdict(*events, failed) == Verdict.VALID
+        registered_again = [registered(9, 1, "delete"), registered(9, 1, "create")]
+        of_an_earlier_process = [*registered_again, failed]
+        is_over = zxid < 9
+        expected = Verdict.INVALID if is_over else Verdict.VALID
+        assert verdict(*events, *of_an_earlier_process) == expected
 
     def test_its_own_term(self) -> None:
         states = [
@@ -364,6 +373,16 @@ class TestLosses:
         permitted = self.unseen(configured(enabled=True), before, after)
         assert permitted == expected
         assert self.unseen(configured(enabled=False), before, after) == Verdict.INVALID
+
+    @pytest.mark.parametrize(("recovery", "expected"), [(0, Verdict.INVALID), (1, Verdict.VALID)])
+    def test_of_a_cancel_that_leaves_no_member_of_the_isr(
+        self, recovery: int, expected: Verdict
+    ) -> None:
+        """With KRaft a cancel removes the replicas that it was adding, and may elect a leader uncleanly."""
+        more = f',"elr":[],"ends_reassignment":true,"leader_recovery_state":{recovery}'
+        states = [written(BEFORE, 1, "[1]", ',"elr":[]'), written(AFTER, 3, "[3]", more)]
+        assert self.unseen(configured(enabled=True), *states) == expected
+        assert self.unseen(configured(enabled=False), *states) == Verdict.INVALID
 
     def unseen(self, *events: Event) -> Verdict:
         """The verdict on an acknowledged record that the final reads did not return."""
