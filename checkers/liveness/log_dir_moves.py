@@ -16,7 +16,8 @@ in force and the process has taken a role of the replica since it started. A bro
 that it has on disk. A log that was truncated since may have been copied again.
 
 What a correct cluster does and is not convicted for: a request whose outcome is not known, after the one that was
-answered; a replica that was stopped or deleted since; a request whose client did not know the topic's id; a broker of
+answered; a replica that was stopped or deleted since; a request whose client knew no id of the topic, or that of an
+earlier one (AlterReplicaLogDirs has names alone); a broker of
 which any log directory has failed in that incarnation or later, or which has lost its power or the end of a log since;
 a topic that was created again. What the machine may explain is ``unknown``.
 
@@ -51,6 +52,7 @@ from nemesis.history.vocabulary.harness import FETCH_BACKOFF, MOVE_QUOTA
 _REQUEST: Final = "alter-log-dir"
 _OPERATIONS: Final = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})
 _LOCATED: Final = frozenset({Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED})
+_FOREVER: Final = 2**63 - 1
 _ROLES: Final = frozenset({Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER})
 _STORED: Final = frozenset({Kind.STORED_LOG})
 _OF_REPLICAS: Final = _LOCATED | _ROLES | _STORED | {Kind.REPLICA_STOPPED, Kind.TRUNCATE}
@@ -122,17 +124,31 @@ def _replicas(
             outcomes[event.process, event.op] = (row, event)
         elif event.kind in _OF_REPLICAS and event.topic is not None:
             replicas[key].events.append((row, event))
-    _share_requests_without_id(replicas)
+    _share_requests(replicas, outcomes)
     return replicas, outcomes
 
 
-def _share_requests_without_id(replicas: Mapping[Key, Replica]) -> None:
-    """Requests name the topic, and a client may not know its id: they count for each topic of the name."""
+def _share_requests(replicas: Mapping[Key, Replica], outcomes: Outcomes) -> None:
+    """Requests name the topic, and a client may know no id or an earlier one: they count for each topic of the name,
+    unless they were answered before its replica existed.
+    """
+    by_name: dict[tuple[int | None, str | None, int | None], list[Row]] = defaultdict(list)
+    for (node, topic, _, partition), replica in replicas.items():
+        by_name[node, topic, partition] += replica.requests
     for (node, topic, topic_id, partition), replica in replicas.items():
-        nameless = replicas.get((node, topic, None, partition))
-        if topic_id is not None and nameless is not None:
-            requests = [*replica.requests, *nameless.requests]
-            replica.requests = sorted(requests, key=lambda item: (item[1].time, item[1].seq))
+        begun = replica.events[0][1].time if replica.events else 0
+        requests = [
+            (row, request)
+            for row, request in by_name[node, topic, partition]
+            if request.topic_id in (topic_id, None) or _ended(request, outcomes) >= begun
+        ]
+        replica.requests = sorted(requests, key=lambda item: (item[1].time, item[1].seq))
+
+
+def _ended(request: Event, outcomes: Outcomes) -> int:
+    """Return when a request certainly had no effect any more, in ns."""
+    outcome = outcomes.get((request.process, request.op))
+    return _FOREVER if outcome is None or outcome[1].kind == Kind.INFO else outcome[1].time
 
 
 def _uninvited(replica: Replica) -> Iterator[Finding]:
@@ -207,7 +223,7 @@ def _last_answer(replica: Replica, outcomes: Outcomes) -> Row | None:
     answers: list[Row | None] = []
     topic_ids = {event.topic_id for _, event in replica.events}
     for _, request in replica.requests:
-        if request.topic_id is None and topic_ids != {None}:
+        if {request.topic_id} != topic_ids:
             answers.append(None)
             continue
         answer = outcomes.get((request.process, request.op))

@@ -43,6 +43,19 @@ def test_a_request_whose_client_did_not_know_the_topics_id_names_the_directory()
     assert not judged(*BEGUN, nameless, *ended(9), *stored()).findings
 
 
+def test_a_request_whose_client_knew_an_earlier_topic_of_the_name() -> None:
+    """The topic was deleted and created again while the request was on its way."""
+    earlier = [msgspec.structs.replace(event, topic_id="A") for event in request(2, "b")]
+    later = {**TP, "topic_id": "B"}
+    created = broker(1, 1, "log-loaded", log_dir="a", **later)
+    known = broker(4, 1, "log-dir-changed", log_dir="b", **later)
+    assert not judged(*BEGUN, created, earlier, known).findings
+    created_later = msgspec.structs.replace(created, time=earlier[-1].time + 1)
+    assert judged(*BEGUN, earlier, created_later, known).findings
+    in_doubt = [earlier[0], msgspec.structs.replace(earlier[1], kind="info")]
+    assert not judged(*BEGUN, in_doubt, created_later, known).findings
+
+
 def test_a_move_that_does_not_end() -> None:
     (finding,) = judged(*ASKED, ended(9), stored()).findings
     assert (finding.verdict, finding.key) == (Verdict.INVALID, "t-0")
