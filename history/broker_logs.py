@@ -217,8 +217,12 @@ class _Reader:
             replica.directory, replica.topic_id = directory, topic_id or replica.topic_id
 
     def deleted(self, time: int, match: re.Match[str]) -> None:
+        """A log goes: that of the replica, or the second one of a move that was given up."""
         key, replica = self._replica(match)
-        if replica is not None:
+        directory = match["dir"].rpartition("/")[0]
+        if replica is not None and directory != replica.directory and directory in replica.logs:
+            del replica.logs[directory]
+        elif replica is not None:
             self._record(time, Kind.REPLICA_STOPPED, key, replica, step="delete")
             self._ended.append(self._replicas.pop(key))
 
@@ -455,7 +459,7 @@ _OF_LOG_MANAGER: Final = _patterns(
             _Reader.opened
         ),
         f"Created log for partition {_TP} in (?P<dir>.*) with properties ": _Reader.created,
-        f"Log for partition {_TP} is renamed to .* and is scheduled for deletion$": _Reader.deleted,
+        f"Log for partition {_TP} is renamed to (?P<dir>.*) and is scheduled for deletion$": _Reader.deleted,
         f"The current replica is successfully replaced with the future replica for {_TP}$": (
             _Reader.moved
         ),

@@ -202,6 +202,15 @@ def test_a_replica_moves_to_another_log_directory(tmp_path: Path) -> None:
     assert after.log_end_offset == 6
 
 
+def test_a_move_that_is_given_up_leaves_the_replica_where_it_is(tmp_path: Path) -> None:
+    """The target of the move has changed: Kafka deletes the second log, and goes on with the first one."""
+    future = created("/run/other/t-0.5b7f-future")
+    given_up = "Log for partition t-0 is renamed to /run/other/t-0.5b7f-delete and is scheduled for deletion"
+    lines = [created(), loaded(0), leads(0, 0, 0), appended(0, 4), future, (MANAGER, given_up)]
+    *_, before, after = read(tmp_path, *lines, appended(5, 6))
+    assert (before.log_end_offset, after.log_end_offset) == (5, 7)
+
+
 def test_the_next_topic_of_a_name_is_another_one(tmp_path: Path) -> None:
     path = "/run/data/t-0.5b7f-delete"
     deleted = (MANAGER, f"Log for partition t-0 is renamed to {path} and is scheduled for deletion")
