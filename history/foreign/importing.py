@@ -89,7 +89,7 @@ CHANGES: Final = re.compile(
     r"write|cas|acquire|release|add|enqueue|dequeue|drain|send|txn|transfer|put|inc|insert|append|clear|create|dec"
     r"|decr|decrby|decrement|del|delete|deposit|drop|exchange|expire|incr|incrby|increment|lock|lpush|merge|modify"
     r"|move|offer|pop|push|remove|rename|replace|reset|rm|rpush|save|set|store|swap|take|truncate|unlock|update"
-    r"|upsert|withdraw"
+    r"|upsert|withdraw|rewind|seek|unassign|unsubscribe"
 )
 """Words in the names of functions that change an object: without these operations a history lacks some."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
@@ -125,6 +125,8 @@ class Imported:
     """Whether operations of the history may be missing, so that what it does not say proves nothing."""
     is_cut_off: bool
     """Whether operations after the end of the history may be missing."""
+    may_hide_changes: bool
+    """Whether an operation changed an object in a way that no check knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +372,7 @@ def write_events(file: ForeignFile, workload: str, directory: Path, raw: Path) -
         is_timed=file.is_timed,
         may_lack_operations=file.may_lack_operations(),
         is_cut_off=problems.is_cut_off(),
+        may_hide_changes=problems.may_hide_changes(),
     )
 
 

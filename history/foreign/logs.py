@@ -44,6 +44,8 @@ from nemesis.history.foreign.vocabulary import (
 DATA: Final = frozenset({"send", "poll", "txn"})
 ASSIGNMENTS: Final = frozenset({"assign", "subscribe"})
 ALL_REPLICAS: Final = -1
+CRASH: Final = "crash"
+"""Its client ends, and the next one of its process, if any, begins with another consumer."""
 SUBSCRIBERS: Final = "subscribers"
 """The group of all consumers that subscribe: the history does not state which groups there are."""
 SEND: Final = "send"
@@ -88,7 +90,7 @@ class _MicroPart:
 
 
 class Logs(Vocabulary):
-    functions = DATA | ASSIGNMENTS | {"crash", "debug-topic-partitions"}
+    functions = DATA | ASSIGNMENTS | {CRASH, "debug-topic-partitions"}
 
     def __init__(self) -> None:
         self._consumers: defaultdict[int | str, _Consumer] = defaultdict(_Consumer)
@@ -100,6 +102,8 @@ class Logs(Vocabulary):
         if invoke.f in ASSIGNMENTS and completion is not None and completion.type != FAIL:
             may_seek = any(map(_may_seek, (invoke, completion)))
             self._consumers[invoke.process].assign(completion, may_seek=may_seek)
+        if invoke.f == CRASH and not (completion is not None and completion.type == FAIL):
+            self._consumers[invoke.process].crash()
         asked = _micros(invoke.value) if invoke.f in DATA else ()
         if isinstance(asked, WrongValue):
             problems.note(Damage.WRONG_VALUE, invoke.line, str(asked))
@@ -225,6 +229,11 @@ class _Consumer:
             kept = set()
         for topic in self.restarts:
             self.restarts[topic] += topic not in kept
+
+    def crash(self) -> None:
+        """Take note that another consumer takes its place, which is assigned nothing."""
+        self.forget_position()
+        self.is_subscribed, self.assigned = False, ()
 
     def forget_position(self) -> None:
         """Take note that nobody knows how far its last poll came."""

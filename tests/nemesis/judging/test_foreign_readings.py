@@ -97,6 +97,80 @@ def test_a_function_that_changes_no_object_is_left_out(f: str) -> None:
     assert notes(text) == [f"line 3 {Damage.OTHER_F.sentence} (1 × :f {f})"]
 
 
+COUNTED = ("invoke 0 add 5", "ok 0 add 5", "invoke 1 read nil", "ok 1 read 5")
+WRITTEN = ("invoke 0 txn [[:w 1 1]]", "ok 0 txn [[:w 1 1]]")
+LISTED = ("invoke 0 txn [[:append 1 1]]", "ok 0 txn [[:append 1 1]]")
+FIRST = ("invoke 0 insert [1 [1 nil]]", "ok 0 insert [1 [1 nil]]")
+SECOND = ("invoke 0 insert [1 [nil 2]]", "ok 0 insert [1 [nil 2]]")
+READ_NIL = ("invoke 0 txn [[:r 1 nil]]", "ok 0 txn [[:r 1 nil]]")
+RICHER = ("invoke 0 read nil", "ok 0 read {:a 8 :b 5}")
+
+
+@pytest.mark.parametrize(
+    ("workload", "before", "change", "after"),
+    [
+        ("counter", COUNTED, "add -2", ("invoke 1 read nil", "ok 1 read 3")),
+        ("counter", COUNTED, "dec 2", ("invoke 1 read nil", "ok 1 read 3")),
+        ("rw-register", WRITTEN, "txn [[:w 1 nil]]", READ_NIL),
+        ("rw-register", WRITTEN, "txn [[:delete 1 nil]]", READ_NIL),
+        ("rw-register", WRITTEN, "delete 1", READ_NIL),
+        ("list-append", LISTED, "truncate 1", READ_NIL),
+        ("predicate-inserts", FIRST, "delete 1", SECOND),
+        ("bank", ("invoke 0 read nil", "ok 0 read {:a 5 :b 5}"), "deposit {:to :a}", RICHER),
+        ("kafka", (*SENT, *POLLED), "seek [[0 0]]", POLLED),
+        (
+            "kafka",
+            SENT,
+            "delete-topic 0",
+            ("invoke 0 send [[:send 0 2]]", "ok 0 send [[:send 0 [0 2]]]"),
+        ),
+    ],
+)
+def test_a_change_that_cannot_be_judged_may_explain_every_finding(
+    workload: str, before: tuple[str, ...], change: str, after: tuple[str, ...]
+) -> None:
+    process = after[0].split()[1]
+    invoke = f"invoke {process} {change}"
+    assert verdict_of(history(*before, *after), workload) is Verdict.INVALID
+    changed = history(*before, invoke, invoke.replace("invoke", "ok"), *after)
+    assert verdict_of(changed, workload) is Verdict.UNKNOWN
+    in_doubt = history(*before, invoke, invoke.replace("invoke", "info"), *after)
+    assert verdict_of(in_doubt, workload) is Verdict.UNKNOWN
+    failed = history(*before, invoke, invoke.replace("invoke", "fail"), *after)
+    assert verdict_of(failed, workload) is Verdict.INVALID
+
+
+def test_transfers_without_a_value_move_money_and_make_none() -> None:
+    lines = ("invoke 0 read nil", "ok 0 read {:a 5 :b 5}", "invoke 0 transfer 3", "ok 0 transfer 3")
+    assert verdict_of(history(*lines, *RICHER), "bank") is Verdict.INVALID
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict"),
+    [("ok", Verdict.VALID), ("info", Verdict.VALID), ("fail", Verdict.INVALID)],
+)
+def test_a_value_that_was_sent_again_is_not_read_from_the_send_that_failed(
+    again: str, verdict: Verdict
+) -> None:
+    send = "0 send [[:send 0 7]]"
+    retried = (f"invoke {send}", f"fail {send}", f"invoke {send}", f"{again} {send}")
+    other = ("invoke 3 send [[:send 0 1]]", "ok 3 send [[:send 0 [0 1]]]")
+    polled = ("invoke 1 poll [[:poll]]", "ok 1 poll [[:poll {0 [[0 1] [1 7]]}]]")
+    text = history(*other, *SENT[2:], *retried, *polled)
+    convicted = [result.verdict for result in judged(text, "kafka").results if result.findings]
+    assert convicted == ([Verdict.INVALID] if verdict is Verdict.INVALID else [])
+    never_answered = history(*other, *SENT[2:], *retried[:3], *polled)
+    assert not any(result.findings for result in judged(never_answered, "kafka").results)
+
+
+def test_a_process_that_crashed_goes_on_with_another_consumer() -> None:
+    crash = ("invoke 1 crash nil", "info 1 crash nil")
+    assert verdict_of(history(*SENT, *POLLED, *crash, *SENT[2:], *POLLED), "kafka") is Verdict.VALID
+    failed = (crash[0], "fail 1 crash nil")
+    text = history(*SENT, *POLLED, *failed, *SENT[2:], *POLLED)
+    assert verdict_of(text, "kafka") is Verdict.INVALID
+
+
 @pytest.mark.parametrize(("request_", "key"), [("nil", ""), ("[7 nil]", "7 ")])
 def test_a_lock_that_was_not_granted_is_not_held(request_: str, key: str) -> None:
     def answer(word: str) -> str:
