@@ -12,7 +12,7 @@ some), so a gap alone is no anomaly.
   its other records count as acknowledged then (``doubtful_transactions``).
 * **duplicate**: one value at several offsets. Smallest break: ok(7 at 0), a poll returns 7 at 1.
 * **inconsistent-offset**: one offset with several values. Smallest break: ok(7 at 0), a poll returns 8 at 0.
-* **dirty-read** (G1a): a value was read whose send failed.
+* **dirty-read** (G1a): a value was read, and each send of it failed.
 * **poll-skip**: from one record to the next that a consumer was given, in one poll or in two, there is a known offset.
 * **nonmonotonic-poll**: the next record that a consumer was given is at the same or a smaller offset.
 * **nonmonotonic-send**: a producer's send was acknowledged at an offset below that of an earlier one of its own.
@@ -196,7 +196,7 @@ def _judge(tp: str, everything: Segment, report: LogReport) -> None:
         *_lost(tp, acknowledged, read, poll, polls),
         *missing,
         *_several(tp, known),
-        *_dirty(tp, failed, sends, read),
+        *_dirty(tp, failed, everything, read),
         *_polled(tp, given, consumer, done, np.unique(known.offset)),
         *_sent(tp, placed),
     ):
@@ -299,9 +299,12 @@ def _disagreeing(keys: Numbers, values: Numbers) -> Iterator[tuple[int, int]]:
         yield int(first[index]), int(permutation[index])
 
 
-def _dirty(tp: str, failed: Segment, sends: Segment, read: Records) -> Iterator[Finding]:
+def _dirty(tp: str, failed: Segment, everything: Segment, read: Records) -> Iterator[Finding]:
+    """Yield values that were read and of which every send failed; ``everything``: all events of the log."""
     values = failed.numbers("value")
-    is_read = np.isin(values, read.value) & ~np.isin(values, sends.numbers("value"))
+    sends = everything.where(everything.is_word("f", {"send"}))
+    others = sends.numbers("value")[~np.isin(sends.numbers("op"), failed.numbers("op"))]
+    is_read = np.isin(values, read.value) & ~np.isin(values, others)
     read_values, first = np.unique(read.value, return_index=True)
     reads = read.row[first[np.searchsorted(read_values, values[is_read])]]
     rows = failed.rows[is_read]

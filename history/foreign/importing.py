@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -84,26 +85,14 @@ WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
 )
 TRANSACTIONS: Final = frozenset({"list-append", "rw-register"})
 """Workloads that can be judged by the order of each process alone."""
-CHANGES: Final = frozenset(
-    {
-        "write",
-        "cas",
-        "acquire",
-        "release",
-        "add",
-        "enqueue",
-        "dequeue",
-        "drain",
-        "send",
-        "txn",
-        "transfer",
-        "put",
-        "inc",
-        "insert",
-        "append",
-    }
+CHANGES: Final = re.compile(
+    r"write|cas|acquire|release|add|enqueue|dequeue|drain|send|txn|transfer|put|inc|insert|append|clear|create|dec"
+    r"|decr|decrby|decrement|del|delete|deposit|drop|exchange|expire|incr|incrby|increment|lock|lpush|merge|modify"
+    r"|move|offer|pop|push|remove|rename|replace|reset|rm|rpush|save|set|store|swap|take|truncate|unlock|update"
+    r"|upsert|withdraw|rewind|seek|unassign|unsubscribe"
 )
-"""Functions that change an object of some workload: without these operations a history lacks some."""
+"""Words in the names of functions that change an object: without these operations a history lacks some."""
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 PROBE_BYTES: Final = 64 * 1024
 HASHED_BYTES: Final = 1024 * 1024
 DIGESTED_BYTES: Final = 8 * 1024 * 1024
@@ -136,6 +125,8 @@ class Imported:
     """Whether operations of the history may be missing, so that what it does not say proves nothing."""
     is_cut_off: bool
     """Whether operations after the end of the history may be missing."""
+    may_hide_changes: bool
+    """Whether an operation changed an object in a way that no check knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,12 +335,17 @@ def _parts(vocabulary: Vocabulary, pair: Pair, names: Names, problems: Problems)
         return vocabulary.parts(pair, names, problems)
     f = pair.invoke.f
     has_failed = pair.completion is not None and pair.completion.type == FAIL
-    if not f or (f in CHANGES and not has_failed):
+    if not f or (_changes(f) and not has_failed):
         problems.note(Damage.UNKNOWN_F, pair.invoke.line, f":f {f}" if f else "it names none")
     else:
         problems.note_group(Damage.OTHER_F, pair.invoke.line, f":f {f}")
     completion = None if pair.completion is None else aside(pair.completion)
     return [Part(aside(pair.invoke), completion)]
+
+
+def _changes(f: str) -> bool:
+    """Whether a function of another workload or system changes an object, by the words of its name."""
+    return any(CHANGES.fullmatch(word.lower()) for word in _WORD.findall(f))
 
 
 def write_events(file: ForeignFile, workload: str, directory: Path, raw: Path) -> Imported:
@@ -376,6 +372,7 @@ def write_events(file: ForeignFile, workload: str, directory: Path, raw: Path) -
         is_timed=file.is_timed,
         may_lack_operations=file.may_lack_operations(),
         is_cut_off=problems.is_cut_off(),
+        may_hide_changes=problems.may_hide_changes(),
     )
 
 

@@ -28,12 +28,17 @@ from nemesis.history.foreign import edn
 from nemesis.history.foreign.binary_store import DamagedChunk, is_binary_store, read_forms
 from nemesis.history.foreign.edn import MAX_DEPTH, TOO_DEEP, EdnError
 from nemesis.history.foreign.operations import NotAnOperation, Operation, operation_of
-from nemesis.history.foreign.text_operations import is_text_history, text_operation
+from nemesis.history.foreign.text_operations import (
+    is_text_history,
+    may_be_cut_off,
+    text_operation,
+)
 from nemesis.history.foreign.wrappers import HEAD_CHARACTERS, vector_start
 
 MAX_CHARACTERS: Final = 16 * 1024 * 1024
 """What one map may take, if it is not all in one line."""
 PROBE_CHARACTERS: Final = 4096
+NO_LINE_BREAK: Final = "without a line break its value may be cut off"
 _BEGINS: Final = re.compile(
     r"[\s,\[(]*(?:#[\w.$]+\s*)?\{\s*[:\"](?:type|process|f|index|time|value|error)\b"
 )
@@ -137,6 +142,9 @@ def _skip_to(position: int, lines: _Lines) -> str:
 def _text_lines(lines: _Lines) -> Iterator[Read]:
     while (text := lines.take()) is not None:
         if not _NOTHING.fullmatch(text):
+            if lines.peek() is None and may_be_cut_off(text):
+                yield Unreadable(lines.number, NO_LINE_BREAK, is_torn=True)
+                return
             try:
                 yield _said(text_operation(text), lines.number)
             except EdnError as error:

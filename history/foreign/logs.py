@@ -23,9 +23,9 @@ from itertools import groupby
 from typing import Any, Final
 
 from nemesis.history.events import IDEMPOTENT
-from nemesis.history.foreign.edn import Keyword, is_vector
+from nemesis.history.foreign.edn import Keyword, is_vector, same
 from nemesis.history.foreign.names import FIRST_NAME, INTEGER, Names, value_of, word_of
-from nemesis.history.foreign.operations import FAIL, INFO, INVOKE, OK, Operation
+from nemesis.history.foreign.operations import FAIL, INFO, INVOKE, OK, SEEKS, Operation
 from nemesis.history.foreign.pairs import Pair
 from nemesis.history.foreign.problems import Damage, Problems
 from nemesis.history.foreign.vocabulary import (
@@ -43,8 +43,9 @@ from nemesis.history.foreign.vocabulary import (
 
 DATA: Final = frozenset({"send", "poll", "txn"})
 ASSIGNMENTS: Final = frozenset({"assign", "subscribe"})
-SEEKS: Final = "seek-to-beginning?"
 ALL_REPLICAS: Final = -1
+CRASH: Final = "crash"
+"""Its client ends, and the next one of its process, if any, begins with another consumer."""
 SUBSCRIBERS: Final = "subscribers"
 """The group of all consumers that subscribe: the history does not state which groups there are."""
 SEND: Final = "send"
@@ -56,6 +57,16 @@ class Send:
     key: Any
     value: Any
     offset: int | None = None
+    written: Any = None
+    """What the micro-operation has: the value, or its offset and the value."""
+
+    def as_invoked(self) -> Send:
+        """Return the send of an invocation, which states no offset: a vector of two is its value."""
+        return Send(self.key, self.written, None, self.written)
+
+    def answering(self, asked: Send) -> Send:
+        """Return the answer; one that repeats the request states no offset either."""
+        return self.as_invoked() if same(self.written, asked.written) else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +90,7 @@ class _MicroPart:
 
 
 class Logs(Vocabulary):
-    functions = DATA | ASSIGNMENTS | {"crash", "debug-topic-partitions"}
+    functions = DATA | ASSIGNMENTS | {CRASH, "debug-topic-partitions"}
 
     def __init__(self) -> None:
         self._consumers: defaultdict[int | str, _Consumer] = defaultdict(_Consumer)
@@ -89,7 +100,10 @@ class Logs(Vocabulary):
     def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
         invoke, completion = pair.invoke, pair.completion
         if invoke.f in ASSIGNMENTS and completion is not None and completion.type != FAIL:
-            self._consumers[invoke.process].assign(completion)
+            may_seek = any(map(_may_seek, (invoke, completion)))
+            self._consumers[invoke.process].assign(completion, may_seek=may_seek)
+        if invoke.f == CRASH and not (completion is not None and completion.type == FAIL):
+            self._consumers[invoke.process].crash()
         asked = _micros(invoke.value) if invoke.f in DATA else ()
         if isinstance(asked, WrongValue):
             problems.note(Damage.WRONG_VALUE, invoke.line, str(asked))
@@ -106,6 +120,8 @@ class Logs(Vocabulary):
                 problems.note(Damage.WRONG_VALUE, completion.line, reason)
                 kind = INFO
             answered = tuple(Poll() if isinstance(micro, Poll) else micro for micro in asked)
+        if completion is None or completion.line != invoke.line:
+            asked, answered = _as_invoked(asked), _answering(answered, asked)
         if kind != OK and any(isinstance(micro, Poll) for micro in asked):
             self._consumers[invoke.process].forget_position()
         if not pair.is_alone:
@@ -203,16 +219,21 @@ class _Consumer:
         """The column that names its group, if it has one."""
         return {"group": SUBSCRIBERS} if self.is_subscribed else {}
 
-    def assign(self, completion: Operation) -> None:
-        """Take note of what it is assigned from now on."""
+    def assign(self, completion: Operation, *, may_seek: bool) -> None:
+        """Take note of what it is assigned from now on; ``may_seek``: it may read from the beginning."""
         was_subscribed, self.is_subscribed = self.is_subscribed, completion.f == "subscribe"
         keys = completion.value if is_vector(completion.value) else ()
         self.assigned = () if self.is_subscribed else tuple(dict.fromkeys(keys))
         kept = {_topic(key) for key in keys}
-        if was_subscribed or self.is_subscribed or (completion.other or {}).get(SEEKS):
+        if was_subscribed or self.is_subscribed or may_seek:
             kept = set()
         for topic in self.restarts:
             self.restarts[topic] += topic not in kept
+
+    def crash(self) -> None:
+        """Take note that another consumer takes its place, which is assigned nothing."""
+        self.forget_position()
+        self.is_subscribed, self.assigned = False, ()
 
     def forget_position(self) -> None:
         """Take note that nobody knows how far its last poll came."""
@@ -224,6 +245,12 @@ class _Consumer:
         self.restarts[topic] += self.is_subscribed
         times = self.restarts[topic]
         return f"{process}/{times}" if times else process
+
+
+def _may_seek(operation: Operation) -> bool:
+    """Whether an assignment may make its consumer read from the beginning again."""
+    entries = operation.other or {}
+    return SEEKS in entries and entries[SEEKS] is not False
 
 
 def _operation_key(part: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -247,6 +274,21 @@ def _log(key: Any) -> Columns:
     return {"topic": _topic(key), "partition": 0}
 
 
+def _as_invoked(asked: Sequence[Micro]) -> tuple[Micro, ...]:
+    """Return the micro-operations of an invocation that is in the file."""
+    return tuple(micro.as_invoked() if isinstance(micro, Send) else micro for micro in asked)
+
+
+def _answering(answered: Sequence[Micro], asked: Sequence[Micro]) -> tuple[Micro, ...]:
+    """Return the micro-operations of the answer to an invocation that is in the file."""
+    return tuple(
+        answer.answering(request)
+        if isinstance(answer, Send) and isinstance(request, Send)
+        else answer
+        for answer, request in zip(answered, asked, strict=True)
+    )
+
+
 def _micros(value: Any) -> tuple[Micro, ...] | WrongValue:
     """Return the micro-operations of a value."""
     if not is_vector(value):
@@ -263,8 +305,8 @@ def _micro(micro: Any) -> Micro:
     if micro[0] == SEND and len(micro) == 3 and micro[1] is not None:
         stored = keyed(micro[2])
         if stored is not None and (stored[0] is None or _is_offset(stored[0])):
-            return Send(micro[1], stored[1], stored[0])
-        return Send(micro[1], micro[2])
+            return Send(micro[1], stored[1], stored[0], micro[2])
+        return Send(micro[1], micro[2], None, micro[2])
     if micro[0] == POLL and len(micro) <= 2:
         polled = micro[1] if len(micro) == 2 and micro[1] is not None else {}
         if not isinstance(polled, dict) or not all(map(is_vector, polled.values())):

@@ -139,6 +139,9 @@ class Mutex(Objects):
     functions = frozenset({"acquire", "release"})
     takes = frozenset()
 
+    def may_be_silent(self, f: str) -> bool:
+        return f in self.functions
+
 
 class Set(Objects):
     functions = frozenset({"add", "read"})

@@ -20,6 +20,8 @@ INVOKE, OK, FAIL, INFO = TYPES
 NEMESIS: Final = "nemesis"
 NO_PROCESS: Final = ""
 """The process of an operation that states none."""
+SEEKS: Final = "seek-to-beginning?"
+"""The entry of an ``assign`` that makes its consumer read from the beginning; nil if the file cannot state it."""
 MAX_TIME: Final = 2**62
 _OWN_ENTRIES: Final = frozenset({"type", "process", "f", "value", "time", "index", "error"})
 

@@ -198,10 +198,20 @@ class _Process:
     def is_status(self, index: int, completion: Operation) -> bool:
         """Whether a completion states another value than the request, such as ``true`` or ``"OK"``."""
         request, answer = self.under_way[index].invocation.value, completion.value
+        if _denies(request, answer):
+            return True
         if request is None or answer is None or same(request, answer):
             return False
         is_map = isinstance(answer, dict) and not isinstance(request, dict)
         return is_map or not fits(self.under_way[index].invocation, completion)
+
+
+def _denies(request: Any, answer: Any) -> bool:
+    """Whether the answer to a request without a value, of one object or of one of several, is ``false``."""
+    is_keyed = all(is_vector(value) and len(value) == 2 for value in (request, answer))
+    is_same = is_keyed and same(request[0], answer[0])
+    asked, answered = (request[1], answer[1]) if is_same else (request, answer)
+    return asked is None and answered is False
 
 
 def _are_alike(request: Any, answer: Any) -> bool:

@@ -112,6 +112,8 @@ class Problems:
     _groups: dict[Damage, Counter[str]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     """Notes about the whole file."""
+    has_unread_change: bool = False
+    """Whether an operation that changes an object has a value that does not state how."""
 
     def note(self, damage: Damage, line: int, reason: str = "") -> None:
         """Keep a line of this kind; of the reasons only the first is told."""
@@ -146,6 +148,10 @@ class Problems:
         if is_complete:
             costly -= {Damage.UNREADABLE, Damage.TORN}
         return bool(costly)
+
+    def may_hide_changes(self) -> bool:
+        """Whether an operation of the file changed an object in a way that no check knows."""
+        return self.has_unread_change or Damage.UNKNOWN_F in self._kinds
 
     def is_cut_off(self) -> bool:
         """Whether the history may have gone on after the last line that can be read."""

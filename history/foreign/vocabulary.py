@@ -9,14 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from nemesis.history.foreign.edn import Keyword, dumps, is_vector, keyword_or_text, loads
 from nemesis.history.foreign.names import Names, value_of, word_of
-from nemesis.history.foreign.operations import INFO, INVOKE, NEMESIS, OK, Operation
+from nemesis.history.foreign.operations import FAIL, INFO, INVOKE, NEMESIS, OK, Operation
 from nemesis.history.foreign.pairs import Pair
 from nemesis.history.foreign.problems import Damage, Problems
 
+UNCHANGING: Final = frozenset({"read", "get", "transfer"})
+"""Functions that change no object, or not the money of a bank."""
 Columns = dict[str, Any]
 """Fields of ``nemesis.history.events.Event``."""
 
@@ -73,6 +75,7 @@ class Plain(Vocabulary):
         asked = self._columns(f, INVOKE, invoke.value, names)
         if completion is None:
             _note(problems, asked, invoke)
+            self._note_change(problems, f, asked)
             return [Part(event(invoke, f, _known(asked)), None)]
         answered = asked
         if isinstance(asked, WrongValue) or invoke.value is None:
@@ -89,7 +92,13 @@ class Plain(Vocabulary):
                 _note(problems, answered, completion)
                 kind = INFO
         columns = asked if isinstance(answered, WrongValue) else answered
+        if kind != FAIL:
+            self._note_change(problems, f, columns)
         return [Part(event(invoke, f, _known(asked)), event(completion, f, _known(columns), kind))]
+
+    def _note_change(self, problems: Problems, f: str, columns: Columns | WrongValue) -> None:
+        """Note an operation that may have changed an object, and whose value cannot be read."""
+        problems.has_unread_change |= isinstance(columns, WrongValue) and f not in UNCHANGING
 
     def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
         for line, columns in enumerate(events, start=1):

@@ -45,6 +45,9 @@ PROCESS: Final = "clients"
 _OPTION: Final = re.compile(r"--initial (\d+)\.")
 """An option of a command whose value is a number of ``Names``."""
 EXPLICABLE: Final = "Operations may be missing from this history, and one of them may explain it."
+UNKNOWN_CHANGE: Final = (
+    "An operation of this history changed an object in an unknown way, and may explain it."
+)
 
 
 def workload_of(path: Path, workload: str | None) -> str | None:
@@ -183,40 +186,50 @@ def settle(outcome: Outcome, run: RunDirectory) -> Outcome:
         about["workload"],
         is_doubtful=about["may_lack_operations"],
         is_cut_off=about.get("is_cut_off", False),
+        may_hide_changes=about.get("may_hide_changes", False),
     )
     return located(settled_outcome, run.path, is_timed=about.get("is_timed", True))
 
 
 def settled(
-    outcome: Outcome, names: Names, workload: str, *, is_doubtful: bool, is_cut_off: bool
+    outcome: Outcome,
+    names: Names,
+    workload: str,
+    *,
+    is_doubtful: bool,
+    is_cut_off: bool,
+    may_hide_changes: bool,
 ) -> Outcome:
     """Return an outcome in the names of its history.
 
     ``is_doubtful``: operations may be missing from it; ``is_cut_off``: operations after its end may be.
+    ``may_hide_changes``: an operation changed an object in a way that no check knows, which may explain any finding.
     """
+    doubt = UNKNOWN_CHANGE if may_hide_changes else EXPLICABLE
     results = []
     for result in outcome.results:
         is_in_doubt = is_doubtful and not is_self_evident(workload, result.property)
         may_be_explained = is_cut_off and is_explained_later(workload, result.property)
-        results.append(_settled(result, names, is_doubtful=is_in_doubt or may_be_explained))
+        may_be_explained |= is_in_doubt or may_hide_changes
+        results.append(_settled(result, names, doubt if may_be_explained else ""))
     verdicts = [result.verdict for result in results]
     verdicts += [Verdict.UNKNOWN] * bool(outcome.problems)
     return msgspec.structs.replace(outcome, results=tuple(results), verdict=combine(verdicts))
 
 
-def _settled(result: Result, names: Names, *, is_doubtful: bool) -> Result:
+def _settled(result: Result, names: Names, doubt: str) -> Result:
     findings = [_spoken(finding, names) for finding in result.findings]
     verdict = result.verdict
-    if is_doubtful:
-        findings = [_doubted(finding) for finding in findings]
+    if doubt:
+        findings = [_doubted(finding, doubt) for finding in findings]
         verdict = Verdict.UNKNOWN if verdict is Verdict.INVALID else verdict
     return msgspec.structs.replace(result, findings=tuple(findings), verdict=verdict)
 
 
-def _doubted(finding: Finding) -> Finding:
+def _doubted(finding: Finding, doubt: str) -> Finding:
     if finding.verdict is not Verdict.INVALID:
         return finding
-    sentence = f"{finding.sentence} {EXPLICABLE}"
+    sentence = f"{finding.sentence} {doubt}"
     return msgspec.structs.replace(finding, verdict=Verdict.UNKNOWN, sentence=sentence)
 
 

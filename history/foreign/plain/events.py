@@ -48,6 +48,7 @@ def write_plain(history: PlainHistory, directory: Path, raw: Path) -> Imported:
         is_timed=history.is_timed,
         may_lack_operations=False,
         is_cut_off=False,
+        may_hide_changes=False,
     )
 
 

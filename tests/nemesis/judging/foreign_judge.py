@@ -52,6 +52,7 @@ def judged_file(
         workload,
         is_doubtful=file.may_lack_operations(),
         is_cut_off=file.problems.is_cut_off(),
+        may_hide_changes=file.problems.may_hide_changes(),
     )
 
 

@@ -48,6 +48,7 @@ def findings(text: str, directory: Path, workload: str = "mutex") -> tuple[Findi
         workload,
         is_doubtful=False,
         is_cut_off=False,
+        may_hide_changes=False,
     )
     results = located(outcome, directory, is_timed=imported.is_timed).results
     return tuple(finding for result in results for finding in result.findings)
