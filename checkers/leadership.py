@@ -403,7 +403,7 @@ def _is_last_known(change: znodes.StateChange) -> bool:
         return False
     return (
         event.leader in (_data(before).get("last_known_elr") or ())
-        and _data(event).get("elr") == []
+        and _data(event).get(unclean.ELIGIBLE) == []
         and _must_recover(event)
     )
 
@@ -411,7 +411,7 @@ def _is_last_known(change: znodes.StateChange) -> bool:
 def _eligible(state: Event) -> frozenset[int] | None:
     """Return the brokers that may lead next though they are not in the ISR (KIP-966); None of a state of ZooKeeper."""
     data = _data(state)
-    if not isinstance(eligible := data.get("elr"), list):
+    if not isinstance(eligible := data.get(unclean.ELIGIBLE), list):
         return None
     return frozenset(eligible if eligible or state.isr else data.get("last_known_elr") or ())
 
