@@ -26,9 +26,9 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function compiled for the types that it is called with, at the first call with them."""
     if not has_compiler():
         return _interpreted(function)
-    from nemesis.history.lean_numba import njit
+    from nemesis.history.lean_numba import kernel
 
-    return cast("Callable[P, R]", njit(cache=True)(function))
+    return cast("Callable[P, R]", kernel(function))
 
 
 def _interpreted(function: Callable[P, R]) -> Callable[P, R]:

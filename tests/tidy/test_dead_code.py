@@ -20,6 +20,7 @@ EXCEPTIONS = {
         " _log_destroy_pending"
     ),
     "parameters that asyncio passes by name": "backlog executor",
+    "numba's dispatcher calls this method, and reads this attribute": "load_overload _cache",
     "io.RawIOBase and yaml.SafeDumper call these methods": "readable ignore_aliases",
     "isinstance calls it": "__instancecheck__",
     "Python calls these functions of a module (PEP 562)": "__getattr__ __dir__",
