@@ -7,6 +7,7 @@ time, so ``sorted_pieces`` uses the file as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -34,12 +35,17 @@ def write_plain(history: PlainHistory, directory: Path, raw: Path) -> Imported:
     """Write the events into ``raw``, and the lines of the events into ``directory``. Raises OSError."""
     words = _words_of(history)
     schema = _schema(history, words)
-    with pa.OSFile(str(raw), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+    with (
+        ThreadPoolExecutor(1) as other_thread,
+        pa.OSFile(str(raw), "wb") as file,
+        pa.ipc.new_file(file, schema) as writer,
+    ):
+        origins = other_thread.submit(_write_origins, history, directory)
         # A batch at a time: its arrays take the memory of those of the batch before.
         for start in range(0, len(history.line), BATCH_ROWS):
             part = slice(start, min(start + BATCH_ROWS, len(history.line)))
             writer.write_batch(_batch(history, words, schema, part))
-    np.save(directory / FILE, _origins(history))
+        origins.result()
     return Imported(
         operations=len(history.line),
         problems=history.problems.sentences(),
@@ -110,7 +116,7 @@ def _batch(history: PlainHistory, words: _Words, schema: pa.Schema, part: slice)
     if "micro_operations" in schema.names:
         columns["micro_operations"] = _micro_operations(history, source)
     else:
-        columns |= _values(history, source)
+        columns |= _values(history, source, schema)
     arrays = [pa.array(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -159,8 +165,8 @@ def _micro_operations(history: PlainHistory, source: Positions) -> pa.Array:
     return _lists(offsets, out, ~states)
 
 
-def _values(history: PlainHistory, source: Positions) -> dict[str, Any]:
-    """Keys, values and the two values of compare-and-sets, of the lines that state them."""
+def _values(history: PlainHistory, source: Positions, schema: pa.Schema) -> dict[str, Any]:
+    """Keys, values and, if any event has them, the two values of compare-and-sets, of the lines that state them."""
     is_client = source >= 0
     lines, stated = history.lines, np.where(is_client, source, 0)
     f, shape, a, b, c = (
@@ -169,13 +175,15 @@ def _values(history: PlainHistory, source: Positions) -> dict[str, Any]:
     is_cas = is_client & (f == layout.CAS)
     is_keyed = _has_key(is_cas, shape)
     has_value = is_client & ~is_cas & ((shape == layout.NUMBER) | (shape == layout.PAIR))
-    old, new = np.where(is_keyed, b, a)[is_cas], np.where(is_keyed, c, b)[is_cas]
-    offsets = np.concatenate(([0], np.cumsum(2 * is_cas)))
-    return {
+    columns = {
         "key": pa.array(a, mask=~(is_client & is_keyed)),
         "value": pa.array(np.where(is_keyed, b, a), mask=~has_value),
-        "values": _lists(offsets, np.column_stack((old, new)).ravel(), ~is_cas),
     }
+    if "values" in schema.names:
+        old, new = np.where(is_keyed, b, a)[is_cas], np.where(is_keyed, c, b)[is_cas]
+        offsets = np.concatenate(([0], np.cumsum(2 * is_cas)))
+        columns["values"] = _lists(offsets, np.column_stack((old, new)).ravel(), ~is_cas)
+    return columns
 
 
 def _has_key(is_cas: Any, shape: Any) -> Any:
@@ -190,9 +198,9 @@ def _lists(offsets: Any, elements: Any, is_unset: Any) -> pa.Array:
     return pa.ListArray.from_arrays(bounds, pa.array(elements), mask=pa.array(is_unset))
 
 
-def _origins(history: PlainHistory) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Line and index of each event, in the order of ``seq``."""
+def _write_origins(history: PlainHistory, directory: Path) -> None:
+    """Write line and index of each event, in the order of ``seq``."""
     origins = np.empty((len(history.seq), 2), dtype=np.int64)
     origins[history.seq, 0] = history.line
     origins[history.seq, 1] = history.lines.indexes
-    return origins
+    np.save(directory / FILE, origins)

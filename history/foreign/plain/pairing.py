@@ -23,10 +23,10 @@ from nemesis.history.foreign.plain.columns import (
     Numbers,
     Positions,
 )
-from nemesis.history.foreign.plain.compiled import compiled
+from nemesis.history.foreign.plain.compiled import compiled, inlined
 
 
-@compiled
+@inlined
 def _fits_micros(lines: Lines, asked: int, answered: int, flat: Numbers) -> bool:
     """Whether an answer has the micro-operations of its invocation, with the reads filled in."""
     a, b = lines.a[asked], lines.a[answered]
@@ -40,7 +40,7 @@ def _fits_micros(lines: Lines, asked: int, answered: int, flat: Numbers) -> bool
     return bool(a == lines.b[asked] and b == lines.b[answered])
 
 
-@compiled
+@inlined
 def _has_key(lines: Lines, line: int) -> int:
     """Whether the value of an operation on an object has a key (1), or none (0); −1: it is not plain."""
     f, shape, is_answer = lines.f[line], lines.shape[line], lines.type[line] == OK
@@ -53,7 +53,7 @@ def _has_key(lines: Lines, line: int) -> int:
     return 0 if shape == NIL or (shape == NUMBER and is_answer) else NOT_PLAIN
 
 
-@compiled
+@inlined
 def _fits_object(lines: Lines, asked: int, answered: int, has_key: int) -> bool:
     """Whether an ``ok`` on an object can be the answer to its invocation."""
     a, b, c = lines.a, lines.b, lines.c
@@ -63,7 +63,7 @@ def _fits_object(lines: Lines, asked: int, answered: int, has_key: int) -> bool:
     return bool(lines.f[asked] == READ or is_same)
 
 
-@compiled
+@inlined
 def _may_begin(lines: Lines, line: int, keyed: int) -> bool:
     """Whether an invocation is plain; ``keyed``: whether those before have keys, −1 before the first."""
     if lines.f[line] == TXN:
@@ -72,7 +72,7 @@ def _may_begin(lines: Lines, line: int, keyed: int) -> bool:
     return has_key >= 0 and keyed in (-1, has_key)
 
 
-@compiled
+@inlined
 def _may_end(lines: Lines, asked: int, line: int, keyed: int, flat: Numbers) -> bool:
     """Whether a completion is plain, and that of its invocation."""
     f, shape = lines.f[line], lines.shape

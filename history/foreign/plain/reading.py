@@ -69,6 +69,8 @@ def scanned(text: Text, chunks: list[Chunk], kind: int, *, most_others: int) -> 
             rows = row_buffer[: chunk.lines]
             rows[:] = 0
             numbers = scan(content, kind, rows, flat, first_number)
+            if numbers < 0:
+                return None
             _store(rows, lines, chunk.first_line)
             others = int(np.count_nonzero(rows[:, STATUS] == OTHER))
             return numbers, others, _words(content, rows, chunk.first_line)

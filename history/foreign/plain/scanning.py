@@ -287,7 +287,7 @@ def _micros(text: Bytes, offset: int, is_lists: bool, flat: Numbers, used: int) 
     return offset + 1, used
 
 
-@compiled
+@inlined
 def _value(
     text: Bytes, offset: int, row: Numbers, kind: int, flat: Numbers, used: int
 ) -> tuple[int, int]:
@@ -328,7 +328,7 @@ def _code_in(text: Bytes, offset: int, row: Numbers, column: int) -> int:
     return NOT_PLAIN
 
 
-@compiled
+@inlined
 def _entry(
     text: Bytes, offset: int, row: Numbers, kind: int, flat: Numbers, used: int
 ) -> tuple[int, int]:
@@ -362,7 +362,7 @@ def _entry(
     return _scalar_end(text, offset), used
 
 
-@compiled
+@inlined
 def _line(
     text: Bytes, offset: int, row: Numbers, kind: int, flat: Numbers, used: int
 ) -> tuple[int, int]:
@@ -419,12 +419,14 @@ def _is_answered(row: Numbers, flat: Numbers) -> bool:
 
 @compiled
 def scan(text: Bytes, kind: int, rows: Numbers, flat: Numbers, first_number: int) -> int:
-    """Read the lines of a text. Return how many numbers ``flat`` got.
+    """Read the lines of a text. Return how many numbers ``flat`` got; ``NOT_PLAIN`` for another number of lines.
 
     ``rows``: a row of ``COLUMNS`` zeros for each line. ``flat`` takes the micro-operations, from ``first_number`` on.
     """
     offset, line, used = 0, 0, first_number
     while offset < len(text):
+        if line == len(rows):
+            return NOT_PLAIN
         row = rows[line]
         for column in range(SHAPE + 1):
             row[column] = MISSING
@@ -438,4 +440,4 @@ def scan(text: Bytes, kind: int, rows: Numbers, flat: Numbers, first_number: int
             row[SPAN_START], row[SPAN_END] = offset, end
         offset = end + 1
         line += 1
-    return used - first_number
+    return used - first_number if line == len(rows) else NOT_PLAIN

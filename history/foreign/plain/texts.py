@@ -110,7 +110,7 @@ def buffer_for(chunks: list[Chunk]) -> Bytes:
 
 
 def lines_of(text: Text, chunk: Chunk, buffer: Bytes) -> Bytes | None:
-    """Return the lines of a chunk, each with a line feed at its end; None if the text has changed since it was divided.
+    """Return the lines of a chunk, each with a line feed at its end; None if the text was cut since it was divided.
 
     They are in the buffer. Raises OSError.
     """
@@ -121,8 +121,6 @@ def lines_of(text: Text, chunk: Chunk, buffer: Bytes) -> Bytes | None:
         buffer[size] = LINE_FEED
         size += 1
     lines = buffer[:size]
-    if np.count_nonzero(lines == LINE_FEED) != chunk.lines:
-        return None
     # Code is compiled once for texts that nothing writes to, and again for others.
     lines.setflags(write=False)
     return lines

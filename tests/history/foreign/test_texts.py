@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nemesis.history.foreign.plain.columns import OBJECT
+from nemesis.history.foreign.plain.reading import scanned
 from nemesis.history.foreign.plain.texts import (
     Chunk,
     FileText,
@@ -52,7 +54,6 @@ def test_a_file_that_changes_after_its_division_is_noticed(content: bytes, tmp_p
         text = FileText(file)
         [chunk] = divide(text)
         assert chunk == Chunk(0, 5, 0, 3)
-        buffer = buffer_for([chunk])
         path.write_bytes(content)
-        lines = lines_of(text, chunk, buffer)
-    assert (lines is not None) is (content == b"a\nb\n\n")
+        read = scanned(text, [chunk], OBJECT, most_others=3)
+    assert (read is not None) is (content == b"a\nb\n\n")
