@@ -11,6 +11,8 @@ Limit: a column that depends on more than ``MOST_WORDS`` words is not recorded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +26,8 @@ _ABSENT: Final = -1
 
 Numbered = tuple[np.ndarray[Any, Any], list[Any]]
 """Each row's value as a number from 0, and the values of these numbers."""
+Numbers = Callable[[str], Numbered]
+"""Returns a column of a row group as numbers."""
 ValueByWord = dict[str, str | int | None]
 """By word of one column, the value that all rows with this word have in another column; ``None`` is unset."""
 
@@ -42,21 +46,25 @@ class Dependencies(msgspec.Struct, frozen=True):
 NO_DEPENDENCIES: Final = Dependencies()
 
 
-def dependencies_of(rows: pa.Table) -> Dependencies:
+def dependencies_of(rows: pa.Table, numbers: Numbers) -> Dependencies:
     """Return the dependencies that hold between the columns of these rows."""
-    tables = {column: (of, _values_by_word(rows, column, of)) for column, of in _COLUMNS}
+    tables = {
+        column: (of, _values_by_word(numbers(of), numbers(column))) for column, of in _COLUMNS
+    }
     return Dependencies(
         {column: (of, table) for column, (of, table) in tables.items() if table is not None},
-        tuple(pc.unique(rows.column("kind")).to_pylist()),
+        tuple(numbers("kind")[1]),
         _run_on(rows),
     )
 
 
-def _values_by_word(rows: pa.Table, column: str, of: str) -> ValueByWord | None:
+def _values_by_word(keyed: Numbered, valued: Numbered) -> ValueByWord | None:
     """The value for each word; None if a word has several values, a row has no word, or the words are too many."""
-    (key, keys), (value, values) = numbered(rows.column(of)), numbered(rows.column(column))
+    (key, keys), (value, values) = keyed, valued
     if len(keys) > MOST_WORDS or None in keys:
         return None
+    if len(values) == 1:
+        return dict.fromkeys(keys, values[0])
     value_of_key = np.full(len(keys), _ABSENT)
     value_of_key[key] = value
     if (value_of_key[key] != value).any():
@@ -81,6 +89,11 @@ def _run_on(rows: pa.Table) -> bool:
     first = pc.fill_null(positions, 0).to_numpy() - (np.cumsum(lengths) - lengths)
     numbers = np.repeat(first, lengths) + np.arange(lengths.sum())
     return bool((pc.list_flatten(offsets).to_numpy() == numbers).all())
+
+
+def numbers_of(rows: pa.Table) -> Numbers:
+    """Return the columns of these rows as numbers, each numbered once."""
+    return cache(lambda name: numbered(rows.column(name)))
 
 
 def numbered(column: pa.ChunkedArray) -> Numbered:

@@ -12,6 +12,7 @@ statistics, or unreadable ones, is decoded in full.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -25,7 +26,7 @@ from nemesis.history.dependencies import (
     Dependencies,
     Numbered,
     dependencies_of,
-    numbered,
+    numbers_of,
 )
 
 MOST_PAIRS: Final = 64
@@ -61,14 +62,13 @@ class StatisticsCollector:
 
     def add(self, rows: pa.Table) -> None:
         """Add the statistics of the next row group."""
-        kind, node = numbered(rows.column("kind")), numbered(rows.column("node"))
+        numbers = numbers_of(rows)
+        kind, pairs = numbers("kind"), _pairs(numbers("kind"), numbers("node"))
         lists = {name: _lists_by_kind(kind, rows.column(name)) for name in _LIST_COLUMNS}
         self._lists.append(lists)
-        words = {
-            name: _words_by_kind_and_node(kind, node, rows.column(name)) for name in _WORD_COLUMNS
-        }
+        words = {name: _words_by_kind_and_node(pairs, numbers(name)) for name in _WORD_COLUMNS}
         self._words.append({name: known for name, known in words.items() if known is not None})
-        self._dependencies.append(dependencies_of(rows))
+        self._dependencies.append(dependencies_of(rows, numbers))
 
     def footer(self) -> dict[str, bytes]:
         """Return keys and values for the footer."""
@@ -127,20 +127,23 @@ def _lists_by_kind(kind: Numbered, lists: pa.ChunkedArray) -> dict[str, list[int
     return list_by_kind
 
 
-def _words_by_kind_and_node(
-    numbered_kind: Numbered, numbered_node: Numbered, column: pa.ChunkedArray
-) -> list[UniformWord] | None:
+def _pairs(kinds: Numbered, nodes: Numbered) -> Numbered:
+    """Each row's kind and node as a number from 0, and what the numbers stand for, pairs without rows included."""
+    (kind, all_kinds), (node, all_nodes) = kinds, nodes
+    number = kind * len(all_nodes) + node if len(all_nodes) > 1 else kind
+    return number, list(product(all_kinds, all_nodes))
+
+
+def _words_by_kind_and_node(paired: Numbered, said: Numbered) -> list[UniformWord] | None:
     """The word of each kind and node; None if one pair has several words, or the pairs are too many."""
-    (kind, kinds), (node, nodes), (word, words) = numbered_kind, numbered_node, numbered(column)
-    pair = kind * len(nodes) + node
-    word_of_pair = np.full(len(kinds) * len(nodes), _ABSENT)
-    word_of_pair[pair] = word
+    (pair, pairs), (word, words) = paired, said
+    if len(words) == 1:
+        word_of_pair = np.where(np.bincount(pair, minlength=len(pairs)) > 0, 0, _ABSENT)
+    else:
+        word_of_pair = np.full(len(pairs), _ABSENT)
+        word_of_pair[pair] = word
     present = np.flatnonzero(word_of_pair != _ABSENT).tolist()
-    if len(present) > MOST_PAIRS or (word_of_pair[pair] != word).any():
+    if len(present) > MOST_PAIRS or (len(words) > 1 and (word_of_pair[pair] != word).any()):
         return None
-    return [
-        UniformWord(
-            kinds[number // len(nodes)], nodes[number % len(nodes)], words[word_of_pair[number]]
-        )
-        for number in present
-    ]
+    words_of = ((pairs[number], words[word_of_pair[number]]) for number in present)
+    return [UniformWord(kind, node, of_pair) for (kind, node), of_pair in words_of]

@@ -46,7 +46,7 @@ class Operations:
 def operations(rows: Segment, origin_ns: int) -> Mapping[str, Operations]:
     """Return the operations of each function, the most frequent first; without the questions at the very end."""
     own = rows.where(rows.is_kind(Kind.INVOKE, *OUTCOMES) & (rows.numbers("op") >= 0))
-    own = own.where(_is_load(own)) if len(own) else own
+    own = _without_questions(own) if len(own) else own
     if not len(own):
         return {}
     function, names = own.codes("f")
@@ -103,10 +103,10 @@ def _pairs_sorted(process: Numbers, op: Numbers, invoke: Mask) -> tuple[Numbers,
     return first[paired], second[paired]
 
 
-def _is_load(own: Segment) -> Mask:
+def _without_questions(own: Segment) -> Segment:
     process, names = own.codes("process")
     questions = [code for code, name in enumerate(names) if name.startswith(FINAL_QUESTIONS)]
-    return ~np.isin(process, questions)
+    return own.where(~np.isin(process, questions)) if questions else own
 
 
 def rates(
