@@ -68,7 +68,8 @@ class Measured:
         if self.workload == CAS and self.porcupine and self.porcupine_file_s:
             required_file_s = TIMES_FILE * self.porcupine_file_s
             required_check_s = TIMES_CHECK * self.porcupine.check_s
-        elif self.workload == "register" and self.porcupine:
+        elif self.workload == "register" and self.porcupine and self.porcupine_file_s:
+            required_file_s = min(required_file_s or self.porcupine_file_s, self.porcupine_file_s)
             required_check_s = self.porcupine.check_s
         parts = (
             ("file to verdict", self.file_s, required_file_s),

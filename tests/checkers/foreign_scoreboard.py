@@ -52,7 +52,7 @@ LARGE: Final = """
 
 Files of {size:,} operations by {clients} clients, registers in {keys:,} keys, as `python -m benchmarks external` writes
 them. *File to verdict* is a whole process, *checking* a part of it.
-Kernels are compiled before. Each time is the best of two or three.
+Kernels are compiled before. Each time is the best of three or four.
 
 | workload | file to verdict | checking | Porcupine: file to verdict | Porcupine: checking |
 |---|---|---|---|---|
