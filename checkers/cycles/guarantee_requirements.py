@@ -279,6 +279,8 @@ def _of_atomic_views(history: _History, committed: Numbers) -> Requirements:
 
 
 def _to(history: _History, txn: int, key: int) -> list[int]:
-    """The last write of a transaction to a key, if there is one."""
-    written = [micro for micro in _written(history, txn) if history.key[micro] == key]
-    return [history.write_of[written[-1]]] if written else []
+    """The writes of a transaction to a key that later reads show: all appends to a list, the last one to a register."""
+    written = [
+        history.write_of[micro] for micro in _written(history, txn) if history.key[micro] == key
+    ]
+    return written[-1:] if history.versions.position is None else written

@@ -90,6 +90,16 @@ def test_a_missed_write_names_the_read_and_the_write() -> None:
     )
 
 
+def test_a_list_without_an_earlier_append_of_what_was_read() -> None:
+    txns = smallest(("a", (w(5, 1), w(5, 3), w(6, 1))), ("b", (r(6, 1), r(5, 3))))
+    (sentence,) = sentences(txns, "monotonic-atomic-view", lists=True)
+    assert sentence == (
+        "T2 read [3] of key 5, after it had read [1] of key 6 from T1, which appended to key 5, too: "
+        "monotonic-atomic-view forbids that."
+    )
+    assert verdict(txns, "monotonic-atomic-view", lists=False) is Verdict.VALID
+
+
 def test_two_processes_that_read_versions_in_opposite_orders() -> None:
     txns = smallest(
         ("a", (w(5, 1),)),
