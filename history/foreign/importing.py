@@ -89,9 +89,15 @@ CHANGES: Final = re.compile(
     r"write|cas|acquire|release|add|enqueue|dequeue|drain|send|txn|transfer|put|inc|insert|append|clear|create|dec"
     r"|decr|decrby|decrement|del|delete|deposit|drop|exchange|expire|incr|incrby|increment|lock|lpush|merge|modify"
     r"|move|offer|pop|push|remove|rename|replace|reset|rm|rpush|save|set|store|swap|take|truncate|unlock|update"
-    r"|upsert|withdraw|rewind|seek|unassign|unsubscribe"
+    r"|upsert|withdraw|rewind|seek|unassign|unsubscribe|credit|debit|mint|pay|purge|requeue|rollback"
 )
 """Words in the names of functions that change an object: without these operations a history lacks some."""
+READS: Final = re.compile(
+    r"await|check|close|connect|contains|count|debug|describe|disconnect|exists|fetch|find|get|has|info|is|len|length"
+    r"|list|look|lookup|noop|nop|offset|offsets|peek|ping|print|query|read|reconnect|refresh|scan|select|show|size"
+    r"|sleep|start|stats|status|stop|verify|wait"
+)
+"""Words in the names of functions that change no object, unless they have one of the others, too."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 PROBE_BYTES: Final = 64 * 1024
 HASHED_BYTES: Final = 1024 * 1024
@@ -106,9 +112,7 @@ IGNORE_TIME: Final = TRANSACTIONS | {
     "monotonic-keys",
     "predicate-inserts",
 }
-NO_REAL_TIME: Final = (
-    "the history has completions only, or no processes: it is judged without real time"
-)
+NO_REAL_TIME: Final = "the history has completions only, no processes, or equal indexes: it is judged without real time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ class ForeignFile:
     is_complete: bool
     """Whether the indexes of the operations prove that no line is missing."""
     has_real_time: bool = True
-    """False: the history does not state when operations began, or which process did what."""
+    """False: the history does not state when operations began, in which order, or which process did what."""
     is_timed: bool = True
     """False: no operation has a time."""
 
@@ -180,10 +184,10 @@ def read_file(path: Path) -> ForeignFile:
     if not operations:
         why = f": line {first.line} is none, {first.reason}" if first else ": it is empty"
         raise ForeignHistoryError(f"{path} is no history of operations{why}")
-    has_real_time = _has_real_time(operations)
+    ordered = in_order(operations, problems)
+    has_real_time = _has_real_time(operations) and not problems.count(Damage.SAME_INDEX)
     if not has_real_time:
         problems.remarks.append(NO_REAL_TIME)
-    ordered = in_order(operations, problems)
     placed = list(without_repeats(ordered, problems, has_real_time=has_real_time))
     is_timed = give_times(placed, problems)
     _note_missing(placed, problems)
@@ -315,8 +319,10 @@ def _pairs(file: ForeignFile, vocabulary: Vocabulary, *, is_ordered: bool) -> It
         return
     last = max((operation.time or 0 for operation in file.operations), default=0)
     if file.has_invocations:
-        # All are of one process here, so that several of its operations under way are not damage.
-        every = pairs(clients, Problems(), is_complete=file.is_complete)
+        # Where all are of one process, several of its operations under way are not damage.
+        is_one = any(operation.process == NO_PROCESS for operation in clients)
+        problems = Problems() if is_one else file.problems
+        every = pairs(clients, problems, is_complete=file.is_complete)
     else:
         every = (Pair(supposed(operation, operation.time or 0), operation) for operation in clients)
     for number, pair in enumerate(every):
@@ -339,6 +345,7 @@ def _parts(vocabulary: Vocabulary, pair: Pair, names: Names, problems: Problems)
         problems.note(Damage.UNKNOWN_F, pair.invoke.line, f":f {f}" if f else "it names none")
     else:
         problems.note_group(Damage.OTHER_F, pair.invoke.line, f":f {f}")
+        problems.has_unread_change |= not (has_failed or _reads(f))
     completion = None if pair.completion is None else aside(pair.completion)
     return [Part(aside(pair.invoke), completion)]
 
@@ -346,6 +353,11 @@ def _parts(vocabulary: Vocabulary, pair: Pair, names: Names, problems: Problems)
 def _changes(f: str) -> bool:
     """Whether a function of another workload or system changes an object, by the words of its name."""
     return any(CHANGES.fullmatch(word.lower()) for word in _WORD.findall(f))
+
+
+def _reads(f: str) -> bool:
+    """Whether a function changes no object, by the words of its name."""
+    return not _changes(f) and any(READS.fullmatch(word.lower()) for word in _WORD.findall(f))
 
 
 def write_events(file: ForeignFile, workload: str, directory: Path, raw: Path) -> Imported:

@@ -113,7 +113,7 @@ class Problems:
     remarks: list[str] = field(default_factory=list)
     """Notes about the whole file."""
     has_unread_change: bool = False
-    """Whether an operation that changes an object has a value that does not state how."""
+    """Whether an operation that changes an object, or may change it, does not state how."""
 
     def note(self, damage: Damage, line: int, reason: str = "") -> None:
         """Keep a line of this kind; of the reasons only the first is told."""
@@ -150,7 +150,7 @@ class Problems:
         return bool(costly)
 
     def may_hide_changes(self) -> bool:
-        """Whether an operation of the file changed an object in a way that no check knows."""
+        """Whether an operation of the file changed an object, or may have, in a way that no check knows."""
         return self.has_unread_change or Damage.UNKNOWN_F in self._kinds
 
     def is_cut_off(self) -> bool:

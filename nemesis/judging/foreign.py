@@ -46,7 +46,7 @@ _OPTION: Final = re.compile(r"--initial (\d+)\.")
 """An option of a command whose value is a number of ``Names``."""
 EXPLICABLE: Final = "Operations may be missing from this history, and one of them may explain it."
 UNKNOWN_CHANGE: Final = (
-    "An operation of this history changed an object in an unknown way, and may explain it."
+    "An operation changed an object in an unknown way, or may have, and this may explain it."
 )
 
 

@@ -97,6 +97,38 @@ def test_a_function_that_changes_no_object_is_left_out(f: str) -> None:
     assert notes(text) == [f"line 3 {Damage.OTHER_F.sentence} (1 × :f {f})"]
 
 
+@pytest.mark.parametrize(
+    ("f", "verdict"),
+    [("check", Verdict.INVALID), ("peek_all", Verdict.INVALID), ("fly", Verdict.UNKNOWN)],
+)
+def test_a_function_that_may_change_an_object_may_explain_a_violation(
+    f: str, verdict: Verdict
+) -> None:
+    wrote = ("invoke 0 write 1", "ok 0 write 1", f"invoke 0 {f} nil")
+    read = ("invoke 1 read nil", "ok 1 read nil")
+    assert verdict_of(history(*wrote, f"ok 0 {f} nil", *read), "register") is verdict
+    kept = history(*wrote, f"ok 0 {f} nil", "invoke 1 read nil", "ok 1 read 1")
+    assert verdict_of(kept, "register") is Verdict.VALID
+    failed = history(*wrote, f"fail 0 {f} nil", *read)
+    assert verdict_of(failed, "register") is Verdict.INVALID
+
+
+@pytest.mark.parametrize("times", [(100, 110, 10, 20), (10, 20, 100, 110)])
+def test_lines_with_equal_indexes_do_not_state_their_order(times: tuple[int, ...]) -> None:
+    said = (
+        (":invoke", 0, ":write", "1"),
+        (":ok", 0, ":write", "1"),
+        (":invoke", 1, ":read", "nil"),
+        (":ok", 1, ":read", "nil"),
+    )
+    text = "".join(
+        f"{{:type {type_} :process {process} :f {f} :value {value} :time {time} :index {number % 2}}}\n"
+        for number, ((type_, process, f, value), time) in enumerate(zip(said, times, strict=True))
+    )
+    assert verdict_of(text, "register") is Verdict.UNKNOWN
+    assert [problem for problem in problems(text) if "index" in problem]
+
+
 COUNTED = ("invoke 0 add 5", "ok 0 add 5", "invoke 1 read nil", "ok 1 read 5")
 WRITTEN = ("invoke 0 txn [[:w 1 1]]", "ok 0 txn [[:w 1 1]]")
 LISTED = ("invoke 0 txn [[:append 1 1]]", "ok 0 txn [[:append 1 1]]")
