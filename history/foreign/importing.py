@@ -41,9 +41,9 @@ from nemesis.history.foreign.objects import (
     Set,
 )
 from nemesis.history.foreign.operation_order import give_times, in_order
-from nemesis.history.foreign.operations import FAIL, NO_PROCESS, Operation
+from nemesis.history.foreign.operations import FAIL, NO_PROCESS, OK, Operation
 from nemesis.history.foreign.origins import Origins
-from nemesis.history.foreign.pairs import Pair, pairs, supposed, without_repeats
+from nemesis.history.foreign.pairs import Pair, pairs, supposed, without_key, without_repeats
 from nemesis.history.foreign.problems import Damage, Problems
 from nemesis.history.foreign.sessions import (
     NOTE,
@@ -296,11 +296,29 @@ def events_and_lines(
                     yield Event(**columns, op=op, seq=seq), operation
                     seq += 1
             op += 1
+    file.problems.has_unread_change |= _returns_a_status(file)
     for operation in file.operations:
         if not operation.is_of_client:
             columns = {**aside(operation), "kind": Kind.INFO.value}
             yield Event(**columns, seq=seq), operation
             seq += 1
+
+
+def _returns_a_status(file: ForeignFile) -> bool:
+    """Whether an operation returned what no invocation states, and another ``ok`` states in place of its value.
+
+    Then that value may be the one that was written, as Knossos has it (``knossos.history/complete``).
+    """
+    statuses = file.problems.statuses
+    if not statuses:
+        return False
+    asked = {repr(without_key(each.value)) for each in file.operations if each.is_invoke}
+    returned = {
+        repr(without_key(each.value))
+        for each in file.operations
+        if each.type == OK and each.f not in statuses
+    }
+    return not returned.isdisjoint(set().union(*statuses.values()) - asked)
 
 
 def _pairs(file: ForeignFile, vocabulary: Vocabulary, *, is_ordered: bool) -> Iterator[Pair]:

@@ -109,14 +109,19 @@ def pairs(
             yield left.pair(None)
 
 
+def without_key(value: Any) -> Any:
+    """Return the value of ``[key value]``, and any other value as it is."""
+    return value[1] if is_vector(value) and len(value) == 2 else value
+
+
 def _without_status(completion: Operation, problems: Problems) -> Operation:
     """Return a completion without its status; ``false`` contradicts ``ok``, so the outcome is unknown then."""
-    value = completion.value
-    status = value[1] if is_vector(value) and len(value) == 2 else value
+    status = without_key(completion.value)
     if status is False:
         problems.note(Damage.DENIED, completion.line)
         return structs.replace(completion, value=None, type=INFO)
     problems.note(Damage.STATUS, completion.line)
+    problems.statuses.setdefault(completion.f, set()).add(repr(status))
     return structs.replace(completion, value=None)
 
 

@@ -115,6 +115,9 @@ class Problems:
     has_unread_change: bool = False
     """Whether an operation that changes an object, or may change it, does not state how."""
 
+    statuses: dict[str, set[str]] = field(default_factory=dict)
+    """By function, the values that completions stated in place of those of their invocations, as EDN is written."""
+
     def note(self, damage: Damage, line: int, reason: str = "") -> None:
         """Keep a line of this kind; of the reasons only the first is told."""
         kind = self._kinds.setdefault(damage, _Kind([], reason))

@@ -113,6 +113,18 @@ def test_a_function_that_may_change_an_object_may_explain_a_violation(
     assert verdict_of(failed, "register") is Verdict.INVALID
 
 
+@pytest.mark.parametrize(
+    ("returned", "verdict"),
+    [("1", Verdict.VALID), ("2", Verdict.UNKNOWN), ("3", Verdict.INVALID)],
+)
+def test_what_a_write_states_in_place_of_its_value_may_be_what_it_wrote(
+    returned: str, verdict: Verdict
+) -> None:
+    wrote = ("invoke 0 write 1", "ok 0 write 2")
+    read = ("invoke 1 read nil", f"ok 1 read {returned}")
+    assert verdict_of(history(*wrote, *read), "register") is verdict
+
+
 @pytest.mark.parametrize("times", [(100, 110, 10, 20), (10, 20, 100, 110)])
 def test_lines_with_equal_indexes_do_not_state_their_order(times: tuple[int, ...]) -> None:
     said = (
