@@ -13,6 +13,7 @@
 * ``pairs``         which completion belongs to which invocation
 * ``vocabulary``    operations to events and back: ``objects``, ``subkeys``, ``key_values``,
   ``key_maps``, ``totals``, ``transactions``, ``logs``
+* ``function_names`` whether a function of another workload changes objects
 * ``names``         numbers for keys and values that are none
 * ``origins``     the line and the index of each event
 * ``problems``      what is wrong with a file, by line

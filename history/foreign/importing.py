@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from msgspec import structs
 from nemesis.history.errors import ForeignHistoryError, MissingHistoryError
 from nemesis.history.events import Event, Kind
 from nemesis.history.foreign.binary_store import is_binary_store
+from nemesis.history.foreign.function_names import changes, reads
 from nemesis.history.foreign.key_maps import MonotonicKeys, PredicateInserts
 from nemesis.history.foreign.key_values import KeyValues
 from nemesis.history.foreign.lines import GZIP, Unreadable, read_lines
@@ -85,20 +85,6 @@ WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
 )
 TRANSACTIONS: Final = frozenset({"list-append", "rw-register"})
 """Workloads that can be judged by the order of each process alone."""
-CHANGES: Final = re.compile(
-    r"write|cas|acquire|release|add|enqueue|dequeue|drain|send|txn|transfer|put|inc|insert|append|clear|create|dec"
-    r"|decr|decrby|decrement|del|delete|deposit|drop|exchange|expire|incr|incrby|increment|lock|lpush|merge|modify"
-    r"|move|offer|pop|push|remove|rename|replace|reset|rm|rpush|save|set|store|swap|take|truncate|unlock|update"
-    r"|upsert|withdraw|rewind|seek|unassign|unsubscribe|credit|debit|mint|pay|purge|requeue|rollback"
-)
-"""Words in the names of functions that change an object: without these operations a history lacks some."""
-READS: Final = re.compile(
-    r"await|check|close|connect|contains|count|debug|describe|disconnect|exists|fetch|find|get|has|info|is|len|length"
-    r"|list|look|lookup|noop|nop|offset|offsets|peek|ping|print|query|read|reconnect|refresh|scan|select|show|size"
-    r"|sleep|start|stats|status|stop|verify|wait"
-)
-"""Words in the names of functions that change no object, unless they have one of the others, too."""
-_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 PROBE_BYTES: Final = 64 * 1024
 HASHED_BYTES: Final = 1024 * 1024
 DIGESTED_BYTES: Final = 8 * 1024 * 1024
@@ -359,23 +345,13 @@ def _parts(vocabulary: Vocabulary, pair: Pair, names: Names, problems: Problems)
         return vocabulary.parts(pair, names, problems)
     f = pair.invoke.f
     has_failed = pair.completion is not None and pair.completion.type == FAIL
-    if not f or (_changes(f) and not has_failed):
+    if not f or (changes(f) and not has_failed):
         problems.note(Damage.UNKNOWN_F, pair.invoke.line, f":f {f}" if f else "it names none")
     else:
         problems.note_group(Damage.OTHER_F, pair.invoke.line, f":f {f}")
-        problems.has_unread_change |= not (has_failed or _reads(f))
+        problems.has_unread_change |= not (has_failed or reads(f))
     completion = None if pair.completion is None else aside(pair.completion)
     return [Part(aside(pair.invoke), completion)]
-
-
-def _changes(f: str) -> bool:
-    """Whether a function of another workload or system changes an object, by the words of its name."""
-    return any(CHANGES.fullmatch(word.lower()) for word in _WORD.findall(f))
-
-
-def _reads(f: str) -> bool:
-    """Whether a function changes no object, by the words of its name."""
-    return not _changes(f) and any(READS.fullmatch(word.lower()) for word in _WORD.findall(f))
 
 
 def write_events(file: ForeignFile, workload: str, directory: Path, raw: Path) -> Imported:

@@ -114,9 +114,8 @@ class Problems:
     """Notes about the whole file."""
     has_unread_change: bool = False
     """Whether an operation that changes an object, or may change it, does not state how."""
-
     statuses: dict[str, set[str]] = field(default_factory=dict)
-    """By function, the values that completions stated in place of those of their invocations, as EDN is written."""
+    """By function, what completions stated in place of the values of their invocations, as ``repr`` writes it."""
 
     def note(self, damage: Damage, line: int, reason: str = "") -> None:
         """Keep a line of this kind; of the reasons only the first is told."""
